@@ -1,0 +1,1 @@
+"""placeholder: written when the doors are"""
