@@ -41,7 +41,7 @@ class SolverError(ArithmeticError):
 
 @dataclass(frozen=True, slots=True)
 class SolveInfo:
-    """What one linear solve cost, and how well it ended."""
+    """What one linear solve cost, and how far it ended from the exact draw (in conditional sds)."""
 
     iterations: int = 0
     residual: float = 0.0
@@ -74,37 +74,120 @@ class Noise:
     Z2: Array
     Z3: Array
 
+    @classmethod
+    def draw(cls, rng: np.random.Generator, p: int, q: int, m: int) -> Noise:
+        """Fresh noise for a draw of ``W12``."""
+        return cls(rng.standard_normal((p, q)), rng.standard_normal((p, m)), rng.standard_normal((p, q)))
+
 
 class Scatter(Protocol):
     """All that the model sees of the data."""
 
-    n: int
-    S11: Array
-    S12: Array
-    F: Array
-    spectrum: Array
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+
+    @property
+    def S12(self) -> Array:
+        """Cross scatter, p x q."""
+
+    @property
+    def F(self) -> Array:
+        """Factor of ``S22``, m x q; its rows are (nearly) orthogonal."""
 
     @property
     def B(self) -> Array:
-        """``S11 + I``."""
+        """``S11 + I``, p x p."""
 
-    def quadratic(self, W12: Array) -> Array:
-        """``G = W12 A W21``."""
+    @property
+    def row_sizes(self) -> Array:
+        """``diag(F F')``, length m."""
 
+    @property
+    def column_sizes(self) -> Array:
+        """``diag(S22)``, length q."""
 
-class Precision(Protocol):
-    """``C = U ⊗ A + diag(D)``, the precision of the rows of ``W12`` given the rest."""
-
-    def to_dense(self) -> Array:
-        """``C`` itself, pq x pq."""
+    @property
+    def inverse_diagonal(self) -> Array:
+        """``diag(A^-1)``, length q."""
 
 
 class Solver(Protocol):
-    """Turns ``(precision, noise)`` into a draw of ``W12``, deterministically.
+    """Turns noise into a draw of ``W12``, deterministically.
 
-    Zero noise returns the conditional mean and unit noise the columns of a square root of ``C^-1``, so a
-    solver is proved against another one to rounding, without Monte Carlo.
+    With ``C = U ⊗ A + diag(1/T)`` the conditional law of the rows of ``W12`` is ``N(-C^-1 S12, C^-1)``.
+    Zero noise returns its mean and unit noise the columns of a square root of ``C^-1``, so a solver is
+    proved against another one to rounding, without Monte Carlo.
     """
 
     def draw(self, U: Array, T: Array, scatter: Scatter, noise: Noise) -> tuple[Array, SolveInfo]:
-        """``-C^-1 S12 + C^-1 eta`` with ``eta ~ N(0, C)`` made from ``noise``."""
+        """``C^-1 (eta - S12)`` with ``eta ~ N(0, C)`` made from ``noise``."""
+
+
+class Prior(Protocol):
+    """A law of ``W12`` given as a scale mixture of normals, with its hyperparameters."""
+
+    def start(self, rng: np.random.Generator, p: int, q: int) -> tuple[Array, Hyper]:
+        """Over-dispersed ``(T, hyper)`` for the start of a chain."""
+
+    def draw_scales(self, rng: np.random.Generator, W12: Array, hyper: Hyper) -> tuple[Array, Hyper]:
+        """``(T, hyper) | W12``."""
+
+    def draw_cross(
+        self, rng: np.random.Generator, state: ChainState, scatter: Scatter, solver: Solver
+    ) -> tuple[Array, SolveInfo]:
+        """``W12 | W11, T, hyper, S``."""
+
+    def draw_factor(
+        self, rng: np.random.Generator, hyper: Hyper, linear: float, quadratic: float
+    ) -> tuple[float, Hyper]:
+        """The joint move ``(W12, T, hyper) -> (c W12, c^2 T, hyper')``: ``c`` and ``hyper'``.
+
+        Along the move the likelihood is ``exp(-c linear - c^2/2 quadratic)`` with ``linear = <W12, S12>``
+        and ``quadratic = tr(U G)``. Priors without a learned scale return ``(1.0, hyper)``.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What a sweep needs besides the state: data, prior, solver."""
+
+    scatter: Scatter
+    prior: Prior
+    solver: Solver
+
+    @property
+    def p(self) -> int:
+        """Number of query variables."""
+        return self.scatter.S12.shape[0]
+
+    @property
+    def q(self) -> int:
+        """Number of remaining variables."""
+        return self.scatter.S12.shape[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """One kept draw: the state's matrices and what is derived from them at O(q) cost.
+
+    ``W22_diagonal`` holds draws of the diagonal of ``W22``, each from its own marginal law (its entries are
+    not a joint draw); ``explained`` is the variance of each query variable that the rest accounts for.
+    """
+
+    W11: Array
+    W12: Array
+    W22_diagonal: Array
+    explained: Array
+    hyper: Hyper
+    info: SweepInfo
+
+
+class Store(Protocol):
+    """Takes the draws of one chain as they come."""
+
+    def append(self, draw: Draw) -> None:
+        """Take the next draw."""
+
+    def collect(self) -> dict[str, Array]:
+        """Everything kept, by name; the first axis counts draws."""

@@ -1,0 +1,76 @@
+# Every target is complete in itself: it makes the virtual environment, installs what it needs, and runs.
+# A second environment:  make test VENV=.venv313 PYTHON=python3.13
+
+VENV ?= .venv
+PYTHON ?= $(shell python3.11 -c '' 2>/dev/null && echo python3.11 || echo python3)
+
+# One BLAS thread: the products are thin, and two threads are slower than one; chains and tests run side by side.
+export OMP_NUM_THREADS := 1
+export OPENBLAS_NUM_THREADS := 1
+export MKL_NUM_THREADS := 1
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+
+# Floors 0-3 live on NumPy, SciPy, joblib and threadpoolctl alone; `test-floors` proves it where nothing else is
+# installed. A floor's tests are tests/<name>/ or tests/test_<name>*.py, its doctests those of the module itself.
+# `table` and `copula` are missing here: they read dataframes, through narwhals.
+FLOORS_0_3 := contracts scatter variates priors solvers gibbs chains store progress
+FLOORS_NEED := joblib numpy pytest pytest-xdist scipy threadpoolctl
+FLOORS_VENV := $(VENV)-floors
+FLOORS_TESTS = $(wildcard $(foreach floor,$(FLOORS_0_3), tests/$(floor) tests/test_$(floor).py \
+  tests/test_$(floor)_*.py src/markovblanket/$(floor) src/markovblanket/$(floor).py) tests/statistical)
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test test-slow test-floors lint bench docs clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
+
+demo: $(VENV)/.installed-all  ## fit the bundled clinic table and write its report
+	$(BIN)/python -m markovblanket demo
+
+test: $(VENV)/.installed-test  ## every test but the slow rungs; needs no network once installed
+	$(PYTEST) -m 'not slow'
+
+test-slow: $(VENV)/.installed-test $(VENV)/.installed-reference  ## the slow rungs: calibration, and an independent NUTS run
+	$(PYTEST) -m slow
+
+test-floors: $(FLOORS_VENV)/.installed-floors  ## floors 0-3 where only NumPy, SciPy, joblib and threadpoolctl exist
+	$(FLOORS_VENV)/bin/python -m pytest -n auto --dist worksteal -m 'not slow' $(FLOORS_TESTS)
+
+lint: $(VENV)/.installed-test $(VENV)/.installed-lint  ## style, types, and who may import whom
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q tests/test_floors.py
+
+bench: $(VENV)/.installed-all  ## cost against size and against peers
+	$(BIN)/python benchmarks/run.py
+
+docs: $(VENV)/.installed-docs  ## the site, into docs/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
+clean:  ## remove what builds and test runs left behind; virtual environments stay
+	rm -rf build dist docs/_build docs/jupyter_execute docs/generated
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# pip is the last thing `python -m venv` makes, so its presence means the environment is whole.
+%/bin/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "markovblanket needs Python 3.11 or newer, and '$(PYTHON)' is not: name one with  make PYTHON=..."; exit 1; }
+	$(PYTHON) -m venv $*
+
+# One stamp per extra: pip runs again only after pyproject.toml changed.
+$(FLOORS_VENV)/.installed-floors: pyproject.toml | $(FLOORS_VENV)/bin/pip
+	$(FLOORS_VENV)/bin/python -m pip --disable-pip-version-check -qq install $(FLOORS_NEED)
+	$(FLOORS_VENV)/bin/python -m pip --disable-pip-version-check -qq install --no-deps -e .
+	@touch $@
+
+$(VENV)/.installed-%: pyproject.toml | $(VENV)/bin/pip
+	$(PIP) install -e '.[$*]'
+	@touch $@

@@ -1,0 +1,28 @@
+"""The site: `make docs` builds it with warnings as errors, and without network."""
+
+from importlib.metadata import version as installed_version
+
+project = "markovblanket"
+author = "The markovblanket developers"
+copyright = author
+release = version = installed_version(project)
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.mathjax", "numpydoc"]
+exclude_patterns = ["_build", "jupyter_execute"]
+templates_path = ["_templates"]
+default_role = "py:obj"
+
+# Pages with code cells are run while the site is built; an exception in a cell is an error of the build.
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+nb_execution_mode = "auto"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+
+autosummary_generate = True
+autosummary_ignore_module_all = False
+autodoc_typehints = "none"  # the signatures' types are in the Parameters sections, in words
+numpydoc_show_class_members = False
+
+html_theme = "furo"
+html_title = project

@@ -1,0 +1,84 @@
+"""Running: a chain is a stream of draws; many chains are many streams, each with a generator of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import joblib
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from markovblanket import gibbs
+from markovblanket.contracts import Array, ChainState, Draw, Problem
+from markovblanket.progress import Board
+from markovblanket.store import MemoryStore
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How long a chain runs: ``warmup`` sweeps discarded, then ``draws`` kept, one in every ``thin`` sweeps."""
+
+    warmup: int = 1000
+    draws: int = 1000
+    thin: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse empty schedules."""
+        for name, least in (("warmup", 0), ("draws", 1), ("thin", 1)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+                raise ValueError(f"{name}={value!r}: must be a whole number, at least {least}")
+
+    @property
+    def sweeps(self) -> int:
+        """All sweeps of a chain."""
+        return int(self.warmup + self.draws * self.thin)
+
+
+def stream(rng: np.random.Generator, problem: Problem, schedule: Schedule) -> Iterator[Draw | None]:
+    """Sweep after sweep from an over-dispersed start: a draw where one is kept, otherwise None."""
+    state = gibbs.start(rng, problem)
+    for count in range(1 - schedule.warmup, schedule.sweeps - schedule.warmup + 1):
+        state, info = gibbs.sweep(rng, state, problem)
+        kept = count > 0 and count % schedule.thin == 0
+        yield gibbs.derive(rng, state, info, problem.scatter) if kept else None
+
+
+def run_chain(
+    seed: np.random.SeedSequence, problem: Problem, schedule: Schedule, board: Board, chain: int
+) -> dict[str, Array]:
+    """All kept draws of one chain, by name.
+
+    One BLAS thread: more are slower for these thin products, and would make the last bits depend on the
+    number of cores.
+    """
+    store, tick = MemoryStore(schedule.draws), board.ticker(chain)
+    with threadpool_limits(limits=1):
+        for count, draw in enumerate(stream(np.random.default_rng(seed), problem, schedule), start=1):
+            if draw is not None:
+                store.append(draw)
+            tick(count)
+    return store.collect()
+
+
+def run(
+    problem: Problem,
+    schedule: Schedule,
+    *,
+    chains: int,
+    seed: int | np.random.SeedSequence | None = None,
+    n_jobs: int | None = None,
+    progress: bool = False,
+) -> dict[str, Array]:
+    """Independent chains, in parallel by joblib; every array is (chain, draw, ...).
+
+    The numbers depend on ``seed`` alone, not on ``n_jobs`` or the backend.
+    """
+    sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+    with threadpool_limits(limits=1), Board.open(chains, schedule.warmup, schedule.sweeps, progress) as board:
+        records = joblib.Parallel(n_jobs=n_jobs)(
+            joblib.delayed(run_chain)(child, problem, schedule, board, chain)
+            for chain, child in enumerate(sequence.spawn(chains))
+        )
+    return {name: np.stack([record[name] for record in records]) for name in records[0]}

@@ -1,0 +1,43 @@
+"""Fixed scales: the prior with closed answers, a ridge on every entry of ``W12``."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from markovblanket.contracts import Array, Hyper
+from markovblanket.priors.scale_mixture import ScaleMixture
+
+
+@dataclass(frozen=True)
+class Normal(ScaleMixture):
+    """``w ~ N(0, scale^2)``, independently: shrinks, never selects.
+
+    Parameters
+    ----------
+    scale : float
+        Standard deviation of an entry of ``W12``.
+
+    Examples
+    --------
+    >>> from markovblanket.priors import Normal
+    >>> Normal(scale=0.5)
+    Normal(scale=0.5)
+    """
+
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse what is not a law."""
+        if not 0 < self.scale < math.inf:
+            raise ValueError(f"Normal(scale={self.scale!r}): scale must be positive and finite")
+
+    def start(self, rng: np.random.Generator, p: int, q: int) -> tuple[Array, Hyper]:
+        """The scales are known."""
+        return np.full((p, q), self.scale**2), {}
+
+    def draw_scales(self, rng: np.random.Generator, W12: Array, hyper: Hyper) -> tuple[Array, Hyper]:
+        """The scales are known."""
+        return np.full(W12.shape, self.scale**2), hyper

@@ -1,0 +1,50 @@
+"""What every scale mixture of normals shares: given its scales, ``W12`` is normal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from markovblanket.contracts import Array, ChainState, Hyper, Noise, Scatter, SolveInfo, Solver
+from markovblanket.variates import slice
+
+
+@dataclass(frozen=True)
+class ScaleMixture:
+    """The default conditional of ``W12``, and no learned scale.
+
+    A prior with a conditional of its own (an exact zero, say) overrides :meth:`draw_cross`.
+    """
+
+    def draw_cross(
+        self, rng: np.random.Generator, state: ChainState, scatter: Scatter, solver: Solver
+    ) -> tuple[Array, SolveInfo]:
+        """``W12 | W11, T, S ~ N(-C^-1 S12, C^-1)``."""
+        noise = Noise.draw(rng, *state.W12.shape, len(scatter.F))
+        return solver.draw(np.linalg.inv(state.W11), state.T, scatter, noise)
+
+    def draw_factor(
+        self, rng: np.random.Generator, hyper: Hyper, linear: float, quadratic: float
+    ) -> tuple[float, Hyper]:
+        """No learned scale, no move."""
+        return 1.0, hyper
+
+
+def draw_common_factor(
+    rng: np.random.Generator, log_hyperprior: Callable[[float], float], linear: float, quadratic: float
+) -> float:
+    """``c`` of the joint move ``(W12, T, scale) -> (c W12, c^2 T, c scale)``.
+
+    The mixture is invariant under it, so the law of ``c`` with respect to ``dc/c`` is
+    ``exp(-c linear - c^2/2 quadratic)`` times the hyperprior's factor, given as a function of ``log c`` and
+    with its Jacobian. Not always log-concave in ``log c``: one slice step from ``c = 1`` leaves it invariant.
+    """
+
+    def log_density(u: float) -> float:
+        c = math.exp(u)
+        return log_hyperprior(u) - c * linear - 0.5 * c * c * quadratic
+
+    return math.exp(slice.step(rng, 0.0, log_density, width=0.5))

@@ -1,0 +1,123 @@
+"""Gaussian columns in, scatter out: the only thing the model sees of the data.
+
+``S22`` is never formed. Its factor ``F`` (``F'F = S22``, m x q with m <= min(n, q)) is rotated once per data
+set so that its rows are orthogonal; ``F F'`` is then diagonal, which makes the solver's preconditioner free.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import linalg
+
+from markovblanket.contracts import Array
+
+# A factor row this much shorter than the longest adds less than rounding to any entry of S22.
+NEGLIGIBLE = 1e-14
+# How far a given scatter may be from symmetric and positive semi-definite, relative to its diagonal.
+ROUNDING = 1e-8
+
+
+@dataclass(frozen=True)
+class FactorScatter:
+    """``S11``, ``S12`` and a factor ``F`` of ``S22``, of ``n`` rows."""
+
+    n: int
+    S11: Array
+    S12: Array
+    F: Array
+
+    @cached_property
+    def B(self) -> Array:
+        """``S11 + I``."""
+        return self.S11 + np.eye(len(self.S11))
+
+    @cached_property
+    def row_sizes(self) -> Array:
+        """``diag(F F')``: the eigenvalues of ``S22`` that are not zero, while the rows are orthogonal."""
+        return np.asarray(np.einsum("kj,kj->k", self.F, self.F))
+
+    @cached_property
+    def column_sizes(self) -> Array:
+        """``diag(S22)``."""
+        return np.asarray(np.einsum("kj,kj->j", self.F, self.F))
+
+    @cached_property
+    def inverse_diagonal(self) -> Array:
+        """``diag(A^-1)``, through the smaller of the two spaces."""
+        m, q = self.F.shape
+        if m == q:
+            inverse_factor = linalg.inv(np.linalg.cholesky(self.F.T @ self.F + np.eye(q)))
+            return np.asarray(np.einsum("ij,ij->j", inverse_factor, inverse_factor))
+        L = np.linalg.cholesky(self.F @ self.F.T + np.eye(m))
+        hat = linalg.solve_triangular(L, self.F, lower=True)
+        return 1.0 - np.einsum("kj,kj->j", hat, hat)
+
+
+def from_columns(X1: Array, X2: Array) -> FactorScatter:
+    """The scatter of Gaussian columns: ``S11 = X1'X1``, ``S12 = X1'X2`` and a factor of ``X2'X2``."""
+    n, q = X2.shape
+    F = X2 if n <= q else np.linalg.qr(X2, mode="r")
+    return FactorScatter(n, X1.T @ X1, X1.T @ X2, rotated(F))
+
+
+def from_matrix(S: Array, n: int, p: int) -> FactorScatter:
+    """A scatter matrix as given, its first ``p`` variables the query.
+
+    Raises
+    ------
+    ValueError
+        If ``S`` is not finite, symmetric and positive semi-definite.
+    """
+    S = checked(S)
+    return FactorScatter(n, S[:p, :p], S[:p, p:], rotated(semidefinite_root(S[p:, p:])))
+
+
+def rotated(F: Array) -> Array:
+    """``V'F`` where ``F F' = V Λ V'``: the same ``F'F``, with orthogonal rows, negligible ones dropped."""
+    _, V = np.linalg.eigh(F @ F.T)
+    F = V.T @ F
+    sizes = np.sqrt(np.einsum("kj,kj->k", F, F))
+    return np.ascontiguousarray(F[sizes > NEGLIGIBLE * sizes.max(initial=0.0)])
+
+
+def semidefinite_root(S: Array) -> Array:
+    """``R`` with ``R'R = S``, accurate for every variable however different their scales are."""
+    scale = np.sqrt(np.diag(S))
+    values, V = np.linalg.eigh(correlation(S))
+    root: Array = np.sqrt(np.maximum(values, 0.0))[:, None] * V.T * scale
+    return root
+
+
+def correlation(S: Array) -> Array:
+    """``S`` scaled to unit diagonal; variables with no scatter get zeros."""
+    scale = np.sqrt(np.diag(S))
+    inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+    return np.asarray(inverse[:, None] * S * inverse)
+
+
+def checked(S: Array) -> Array:
+    """``S``, symmetrised to the last bit, or a ValueError that says why it is no scatter matrix."""
+    S = np.asarray(S, dtype=float)
+    if S.ndim != 2 or S.shape[0] != S.shape[1]:
+        raise ValueError(f"a scatter matrix is square; got shape {S.shape}")
+    if not np.isfinite(S).all():
+        raise ValueError("the scatter matrix has entries that are not finite")
+    if (np.diag(S) < 0).any():
+        raise ValueError("the scatter matrix has a negative diagonal entry, so it is not a scatter")
+    scale = np.sqrt(np.diag(S))
+    if (np.abs(S - S.T) > ROUNDING * np.outer(scale, scale)).any():
+        raise ValueError("the scatter matrix is not symmetric")
+    if (np.abs(S) > (1 + ROUNDING) * np.outer(scale, scale)).any():
+        raise ValueError(
+            "the scatter matrix is not positive semi-definite: a covariance exceeds its variances"
+        )
+    least = np.linalg.eigvalsh(correlation((S + S.T) / 2))[0]
+    if least < -ROUNDING:
+        raise ValueError(
+            f"the scatter matrix is not positive semi-definite: an eigenvalue of {least:.2g} "
+            "after scaling to unit diagonal"
+        )
+    return (S + S.T) / 2

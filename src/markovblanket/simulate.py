@@ -1,0 +1,306 @@
+"""Gaussian networks with hubs, tables drawn from them, and a score against the known truth.
+
+The artificial data of Kaufmann et al. (2016): a sparse precision matrix ``W`` in which few variables hold
+most of the edges, edge weights uniform in [0.3, 1] with random signs, and rows from ``N(0, W^-1)``.
+
+>>> simulated = simulate(rows=50, query=2, rest=30, seed=0)
+>>> simulated.blanket
+{'Q1': ['V27'], 'Q2': ['V01', 'V24', 'V27']}
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import linalg
+
+Array = npt.NDArray[np.float64]
+PAIR = ["query", "variable"]
+
+
+@dataclass(frozen=True, eq=False)
+class Simulated:
+    """A table with the network that it was drawn from.
+
+    ``table`` is what an analyst would be given, query columns first, and ``latent`` the Gaussian rows behind
+    it: the same numbers as long as every variable is continuous and complete. ``query`` names the query
+    variables; ``W`` is the true precision matrix, in the order of the columns.
+    """
+
+    table: pd.DataFrame
+    latent: pd.DataFrame
+    query: list[str]
+    W: Array
+
+    @property
+    def truth(self) -> pd.DataFrame:
+        """Every pair of a query and another variable: query, variable, weight, partial_correlation, edge."""
+        i, j = np.indices((len(self.query), len(self.W) - len(self.query))).reshape(2, -1)
+        return self._pairs(i, j + len(self.query))
+
+    @property
+    def query_edges(self) -> pd.DataFrame:
+        """Every pair among the query variables, once, the earlier one as ``query``; columns as in `truth`."""
+        return self._pairs(*np.triu_indices(len(self.query), 1))
+
+    @property
+    def blanket(self) -> dict[str, list[str]]:
+        """The neighbours of each query variable among the remaining ones; a list may be empty."""
+        edges = self.truth.query("edge")
+        return {name: edges["variable"][edges["query"] == name].tolist() for name in self.query}
+
+    def _pairs(self, i: npt.NDArray[np.intp], j: npt.NDArray[np.intp]) -> pd.DataFrame:
+        """One row for each ``W[i, j]``."""
+        names, scale = self.latent.columns, np.sqrt(np.diag(self.W))
+        weight = self.W[i, j]
+        pairs = pd.DataFrame({"query": names[i], "variable": names[j], "weight": weight})
+        return pairs.assign(partial_correlation=-weight / (scale[i] * scale[j]), edge=weight != 0)
+
+
+def simulate(
+    rows: int = 300,
+    query: int = 5,
+    rest: int = 200,
+    *,
+    density: float = 0.05,
+    weights: tuple[float, float] = (0.3, 1.0),
+    hubs: float = 0.2,
+    margin: float = 0.1,
+    unit_variances: bool = False,
+    seed: int | np.random.SeedSequence | None = None,
+) -> Simulated:
+    """Draw a network, and rows from ``N(0, W^-1)``.
+
+    The variables of `network` are exchangeable, so the first ``query`` of them are a random choice: a hub may
+    be a query variable or one of the rest. With the same seed, more rows come from the same network.
+
+    Parameters
+    ----------
+    rows, query, rest : int
+        Numbers of observations, of query variables (Q1, Q2, ...) and of remaining variables (V1, V2, ...),
+        their names padded with zeros so that they sort.
+    density, weights, hubs, margin, unit_variances
+        The network's options, see `network`.
+    seed : int, numpy.random.SeedSequence or None
+        Fixes every draw; None takes fresh entropy.
+
+    Returns
+    -------
+    Simulated
+        The table and its truth.
+
+    Examples
+    --------
+    >>> simulated = simulate(rows=100, query=3, rest=10, density=0.2, seed=2)
+    >>> simulated.table.columns[:5].tolist()
+    ['Q1', 'Q2', 'Q3', 'V01', 'V02']
+    >>> simulated.truth.query("edge").head(2).round(2)
+       query variable  weight  partial_correlation  edge
+    1     Q1      V02    0.98                -0.41  True
+    11    Q2      V02   -0.33                 0.14  True
+    """
+    for name, count in {"rows": rows, "query": query, "rest": rest}.items():
+        _require(count >= 1, f"{name} must be at least 1, not {count}")
+    rng = np.random.default_rng(seed)
+    names = [*_names("Q", query), *_names("V", rest)]
+    W = network(
+        rng,
+        query + rest,
+        density=density,
+        weights=weights,
+        hubs=hubs,
+        margin=margin,
+        unit_variances=unit_variances,
+    )
+    latent = pd.DataFrame(gaussian_rows(rng, rows, W), columns=names)
+    return Simulated(table=latent.copy(), latent=latent, query=names[:query], W=W)
+
+
+def network(
+    rng: np.random.Generator,
+    variables: int,
+    *,
+    density: float = 0.05,
+    weights: tuple[float, float] = (0.3, 1.0),
+    hubs: float = 0.2,
+    margin: float = 0.1,
+    unit_variances: bool = False,
+) -> Array:
+    """Draw a sparse precision matrix with hubs by a beta-binomial model.
+
+    Every variable has a propensity ``pi_i ~ Beta``, and a pair is joined unless both ends decline::
+
+        P(i - j | pi) = 1 - (1 - pi_i)(1 - pi_j)        E pi = 1 - sqrt(1 - density)
+
+    so a pair is an edge with probability ``density``, and given its own propensity a variable's number of
+    neighbours is binomial. Weights are uniform in magnitude, with fair signs, and the diagonal is the one
+    constant that makes the smallest eigenvalue of ``W`` equal to ``margin``.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Source of randomness.
+    variables : int
+        Number of variables.
+    density : float
+        Expected share of pairs that are edges; strong hubs make a single network's share scatter widely.
+    weights : tuple of float
+        Smallest and largest magnitude of an edge's weight.
+    hubs : float
+        ``1 / (a + b + 1)`` of the propensities' law ``Beta(a, b)``, in [0, 1): at 0 all variables have the
+        same propensity (no hubs), near 1 each reaches for all the others or for none.
+    margin : float
+        Smallest eigenvalue of ``W`` before any rescaling; the smaller, the stronger the correlations.
+    unit_variances : bool
+        Rescale ``W`` so that ``W^-1`` has a unit diagonal: partial correlations stay, weights and ``margin``
+        do not.
+
+    Returns
+    -------
+    numpy.ndarray
+        The precision matrix ``W``, symmetric and positive definite, zero where there is no edge.
+
+    References
+    ----------
+    Kaufmann et al. (2016), "Bayesian Markov Blanket Estimation", AISTATS, section "Artificial Data". It names
+    the ingredients; the pairing rule, ``hubs`` and ``margin`` are chosen here.
+
+    Examples
+    --------
+    >>> W = network(np.random.default_rng(0), 100)
+    >>> neighbours = (W != 0).sum(axis=0) - 1
+    >>> int(np.median(neighbours)), int(neighbours.max())
+    (2, 39)
+    >>> float(np.linalg.eigvalsh(W)[0].round(12))
+    0.1
+    """
+    _require(variables >= 1, f"variables must be at least 1, not {variables}")
+    _require(0 <= density <= 1, f"density must lie in [0, 1], not {density}")
+    _require(0 < weights[0] <= weights[1] < np.inf, f"weights must be 0 < smallest <= largest, not {weights}")
+    _require(0 <= hubs < 1, f"hubs must lie in [0, 1), not {hubs}")
+    _require(0 < margin < np.inf, f"margin must be positive, not {margin}")
+    i, j = _edges(rng, variables, density, hubs)
+    W = np.zeros((variables, variables))
+    W[i, j] = W[j, i] = rng.uniform(*weights, i.size) * rng.choice([-1.0, 1.0], i.size)
+    W[np.diag_indices(variables)] = margin - linalg.eigvalsh(W, subset_by_index=[0, 0])[0]
+    if unit_variances:
+        deviation = np.sqrt(np.diag(linalg.inv(W)))
+        W *= np.outer(deviation, deviation)
+    return W
+
+
+def gaussian_rows(rng: np.random.Generator, rows: int, W: Array) -> Array:
+    """Independent rows of ``N(0, W^-1)``: with ``W = L L'`` each is ``L'^-1 z`` for a standard normal z."""
+    L, Z = linalg.cholesky(W, lower=True), rng.standard_normal((rows, len(W)))
+    return np.ascontiguousarray(linalg.solve_triangular(L, Z.T, lower=True, trans="T").T)
+
+
+@dataclass(frozen=True)
+class Score:
+    """How inferred edges compare with the truth, as counts.
+
+    ``found``: true edges inferred with the right sign. ``false``: inferred edges that are no true edges.
+    ``missed``: true edges not found, among them ``wrong_sign``: those inferred with the wrong sign.
+    """
+
+    found: int
+    false: int
+    missed: int
+    wrong_sign: int
+
+    @property
+    def precision(self) -> float:
+        """``found / (found + false)``, and 1 when both are 0: nothing claimed, nothing falsely claimed."""
+        return self.found / (self.found + self.false) if self.found + self.false else 1.0
+
+    @property
+    def recall(self) -> float:
+        """``found / (found + missed)``, and 1 when both are 0: nothing was there to be missed."""
+        return self.found / (self.found + self.missed) if self.found + self.missed else 1.0
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall, 0 when both are 0."""
+        total = self.precision + self.recall
+        return 2 * self.precision * self.recall / total if total else 0.0
+
+
+def score(truth: pd.DataFrame, edges: pd.DataFrame) -> Score:
+    """Compare inferred edges with the true ones, signs included.
+
+    An edge inferred with the wrong sign counts as missing (Kaufmann et al. 2016), as if it were not inferred:
+    it lowers recall and leaves precision alone; `Score.wrong_sign` tells how many there were, for a stricter
+    measure. An inferred weight of exactly 0 has no sign, so on a true edge it is wrong.
+
+    Parameters
+    ----------
+    truth : pandas.DataFrame
+        `Simulated.truth` or `Simulated.query_edges`: every pair, with weight 0 where there is no edge.
+    edges : pandas.DataFrame
+        Columns ``query, variable, weight``: a row for each inferred edge, and for no other pair.
+
+    Returns
+    -------
+    Score
+        Counts, with ``precision``, ``recall`` and ``f1``.
+
+    Examples
+    --------
+    >>> truth = pd.DataFrame({"query": "Q", "variable": ["a", "b", "c", "d"], "weight": [0.5, -0.5, 0.8, 0]})
+    >>> edges = pd.DataFrame({"query": "Q", "variable": ["a", "b", "d"], "weight": [0.4, 0.3, 0.1]})
+    >>> score(truth, edges)
+    Score(found=1, false=1, missed=2, wrong_sign=1)
+    >>> score(truth, edges).f1
+    0.4
+    """
+    true, inferred = _weights(truth, "truth"), _weights(edges, "edges")
+    unknown = inferred.index[~inferred.index.isin(true.index)].tolist()
+    _require(not unknown, f"edges has the pairs {unknown[:3]}, which truth does not have")
+    sign, claim = np.sign(true.reindex(inferred.index).to_numpy()), np.sign(inferred.to_numpy())
+    found, wrong = (int(np.sum(agree & (sign != 0))) for agree in (sign == claim, sign != claim))
+    missed = int(np.count_nonzero(true)) - found
+    return Score(found=found, false=int(np.sum(sign == 0)), missed=missed, wrong_sign=wrong)
+
+
+def _edges(
+    rng: np.random.Generator, variables: int, density: float, hubs: float
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """The joined pairs i < j: all but those that both ends decline."""
+    decline = 1 - _propensities(rng, variables, 1 - np.sqrt(1 - density), hubs)
+    i, j = np.triu_indices(variables, 1)
+    joined = rng.random(i.size) >= decline[i] * decline[j]
+    return i[joined], j[joined]
+
+
+def _propensities(rng: np.random.Generator, variables: int, mean: float, hubs: float) -> Array:
+    """``Beta(a, b)`` with the given mean and ``1/(a + b + 1) = hubs``; constant where that law is a point."""
+    if hubs == 0 or mean in (0, 1):
+        return np.full(variables, mean)
+    total = 1 / hubs - 1
+    return rng.beta(total * mean, total * (1 - mean), variables)
+
+
+def _names(letter: str, count: int) -> list[str]:
+    """``V001`` to ``V200``: padded, so that names sort in the order of the columns."""
+    return [letter + str(k).zfill(len(str(count))) for k in range(1, count + 1)]
+
+
+def _weights(frame: pd.DataFrame, role: str) -> pd.Series[float]:
+    """``weight`` by pair, each pair once and none without a number."""
+    lacking = sorted({*PAIR, "weight"}.difference(frame.columns))
+    _require(not lacking, f"{role} lacks the columns {lacking}")
+    weight = frame.set_index(PAIR)["weight"].astype(float)
+    twice = weight.index[weight.index.duplicated()].tolist()
+    _require(not twice, f"{role} has the pairs {twice[:3]} more than once")
+    absent = weight.index[weight.isna()].tolist()
+    _require(not absent, f"{role} has no weight for the pairs {absent[:3]}")
+    return weight
+
+
+def _require(rule: bool, otherwise: str) -> None:
+    """Refuse nonsense; rules are written so that NaN breaks them."""
+    if not rule:
+        raise ValueError(otherwise)

@@ -1,0 +1,118 @@
+"""The solver that is linear in q: conjugate gradients in the dual space of p x m matrices.
+
+With ``E = U ⊗ I + diag(1/T)``, which is q separate p x p blocks, ``C = E + (Lu ⊗ F') (Lu' ⊗ F)`` and by
+Woodbury::
+
+    C^-1 r = E^-1 (r - Lu s F)        K s = Lu' (E^-1 r) F'        K = I + sum_j G_j ⊗ f_j f_j'
+
+with ``G_j = Lu' E_j^-1 Lu``. Averaged over many variables ``K`` is close to its Kronecker mean
+``I + mean_j(G_j) ⊗ F F'``; as ``F F'`` is diagonal, that mean is inverted by one p x p eigendecomposition per
+draw and serves as preconditioner. The number of iterations *falls* as q grows. Cost: ``4 k p m q`` flops for k
+iterations; memory: a p x p block per variable.
+
+When to stop. If ``s`` is off by ``e``, with residual ``r = K e``, then ``W12`` is off by
+``delta = -E^-1 (Lu ⊗ F') e`` and::
+
+    delta' C delta  =  e' (K - I) K e  =  r' (I - K^-1) r  <=  |r|^2
+
+so by Cauchy-Schwarz no linear functional of the draw is off by more than ``|r|`` of its own conditional standard
+deviation: the residual's plain norm *is* the error, in the only unit that matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from markovblanket.contracts import Array, Noise, Scatter, SolveInfo, SolverError
+from markovblanket.solvers.precision import CrossPrecision
+
+Operator = Callable[[Array], Array]
+
+
+@dataclass(frozen=True)
+class Dual:
+    """Solve with ``C`` in O(p m q) per iteration.
+
+    Parameters
+    ----------
+    tolerance : float
+        Bound on the error of a draw, in conditional standard deviations of whatever linear functional of
+        ``W12`` one looks at.
+    max_iterations : int
+        Give up, with a :class:`~markovblanket.contracts.SolverError`, after so many.
+    """
+
+    tolerance: float = 1e-5
+    max_iterations: int = 2000
+
+    def draw(self, U: Array, T: Array, scatter: Scatter, noise: Noise) -> tuple[Array, SolveInfo]:
+        """``C^-1 (eta - S12)``."""
+        C, F = CrossPrecision(U, T, scatter), scatter.F
+        P = whitened_blocks(C)
+        r = C.right_hand_side(noise)
+        rhs = C.root_U.T @ (C.root_T * apply_blocks(P, r)) @ F.T
+        s, info = self._solve(C, P, rhs)
+        return C.root_T * apply_blocks(P, r - C.root_T * (C.root_U @ s @ F)), info
+
+    def _solve(self, C: CrossPrecision, P: Array, rhs: Array) -> tuple[Array, SolveInfo]:
+        G, F = dual_blocks(C, P), C.scatter.F
+        return conjugate_gradients(
+            lambda s: s + apply_blocks(G, s @ F) @ F.T,
+            kronecker_mean_inverse(G, C.scatter),
+            rhs,
+            self.tolerance,
+            self.max_iterations,
+        )
+
+
+def whitened_blocks(C: CrossPrecision) -> Array:
+    """``P_j = (I + sqrt(T_j) U sqrt(T_j))^-1`` so that ``E_j^-1 = sqrt(T_j) P_j sqrt(T_j)``; q x p x p."""
+    s = C.root_T.T
+    blocks = s[:, :, None] * C.U * s[:, None, :] + np.eye(len(C.U))
+    return np.linalg.inv(blocks)
+
+
+def dual_blocks(C: CrossPrecision, P: Array) -> Array:
+    """``G_j = Lu' E_j^-1 Lu``, q x p x p; eigenvalues in [0, 1)."""
+    M = C.root_T.T[:, :, None] * C.root_U
+    return np.asarray(M.transpose(0, 2, 1) @ P @ M)
+
+
+def apply_blocks(blocks: Array, Y: Array) -> Array:
+    """Column j of ``Y`` (p x q) multiplied by block j."""
+    return np.asarray(np.einsum("jab,bj->aj", blocks, Y))
+
+
+def kronecker_mean_inverse(G: Array, scatter: Scatter) -> Operator:
+    """``s -> (I + Gbar ⊗ diag(F F'))^-1 s``, ``Gbar`` the mean of the ``G_j`` weighted by ``|f_j|^2``."""
+    weight = scatter.column_sizes / max(scatter.column_sizes.sum(), np.finfo(float).tiny)
+    values, Q = np.linalg.eigh(np.einsum("j,jab->ab", weight, G))
+    shrink = 1.0 / (1.0 + np.maximum(values, 0.0)[:, None] * scatter.row_sizes)
+    return lambda s: Q @ (shrink * (Q.T @ s))
+
+
+def conjugate_gradients(
+    K: Operator, preconditioner: Operator, b: Array, tolerance: float, max_iterations: int
+) -> tuple[Array, SolveInfo]:
+    """``K^-1 b`` for a positive definite operator on matrices, to a residual of norm ``tolerance``."""
+    x, r = np.zeros_like(b), b
+    z = d = preconditioner(r)
+    rz = np.vdot(r, z)
+    for iteration in range(max_iterations):
+        residual = float(np.linalg.norm(r))
+        if residual <= tolerance:
+            return x, SolveInfo(iteration, residual)
+        Kd = K(d)
+        step = rz / np.vdot(d, Kd)
+        x, r = x + step * d, r - step * Kd
+        z = preconditioner(r)
+        rz, last = np.vdot(r, z), rz
+        d = z + (rz / last) * d
+    raise SolverError(
+        f"conjugate gradients ended {residual:.1e} conditional standard deviations from the draw after "
+        f"{max_iterations} iterations, short of {tolerance:.0e}: the columns are too nearly collinear, or the "
+        "scales of W12 differ too wildly. Raise Dual(max_iterations=...), or use Dense()"
+    )
