@@ -1,1 +1,72 @@
-"""placeholder: written when the doors are"""
+"""Bayesian Markov blanket estimation.
+
+Which of these thousands of variables are directly connected to the few I care about, and how sure can I be?
+
+>>> import markovblanket as mb
+>>> clinic = mb.simulate(rows=300, query=3, rest=20, seed=7)
+>>> posterior = mb.estimate(clinic.table, query=clinic.query, warmup=500, draws=500, seed=7)
+>>> posterior.edges()[["query", "variable", "partial_correlation", "sign_probability"]]  # doctest: +SKIP
+
+The doors: :func:`estimate` (a table or a scatter matrix in, a :class:`Posterior` out), :class:`MarkovBlanket` (the
+same for scikit-learn), :func:`simulate` (networks with known truth), :func:`load` (a saved posterior). The parts:
+:mod:`markovblanket.priors`, :mod:`markovblanket.solvers` and :mod:`markovblanket.variates`, the last with exact
+samplers for the matrix generalised inverse Gaussian law that are useful by themselves.
+
+With p query variables, q others and n rows, a sweep costs O(p min(n, q) q) and no q x q matrix is ever formed.
+
+Names are imported when first used, so ``import markovblanket`` is quick and the sampler's own floors need nothing
+but NumPy, SciPy, joblib and threadpoolctl.
+"""
+
+from importlib import import_module, metadata
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from markovblanket.diagnosis import ConvergenceWarning
+    from markovblanket.estimate import estimate
+    from markovblanket.estimator import MarkovBlanket
+    from markovblanket.posterior import Posterior, load
+    from markovblanket.priors import Laplace, Normal
+    from markovblanket.simulate import simulate
+    from markovblanket.solvers import Dense, Dual
+
+__version__ = metadata.version("markovblanket")
+
+_HOME = {
+    "ConvergenceWarning": "diagnosis",
+    "Dense": "solvers",
+    "Dual": "solvers",
+    "Laplace": "priors",
+    "MarkovBlanket": "estimator",
+    "Normal": "priors",
+    "Posterior": "posterior",
+    "estimate": "estimate",
+    "load": "posterior",
+    "simulate": "simulate",
+}
+
+__all__ = [
+    "ConvergenceWarning",
+    "Dense",
+    "Dual",
+    "Laplace",
+    "MarkovBlanket",
+    "Normal",
+    "Posterior",
+    "estimate",
+    "load",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    # `estimate` and `simulate` are also modules, whose import puts them here; the functions are what is promised.
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

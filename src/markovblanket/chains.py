@@ -10,7 +10,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from markovblanket import gibbs
-from markovblanket.contracts import Array, ChainState, Draw, Problem
+from markovblanket.contracts import Array, Draw, Problem
 from markovblanket.progress import Board
 from markovblanket.store import MemoryStore
 

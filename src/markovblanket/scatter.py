@@ -111,9 +111,7 @@ def checked(S: Array) -> Array:
     if (np.abs(S - S.T) > ROUNDING * np.outer(scale, scale)).any():
         raise ValueError("the scatter matrix is not symmetric")
     if (np.abs(S) > (1 + ROUNDING) * np.outer(scale, scale)).any():
-        raise ValueError(
-            "the scatter matrix is not positive semi-definite: a covariance exceeds its variances"
-        )
+        raise ValueError("the scatter matrix is not positive semi-definite: a covariance exceeds its variances")
     least = np.linalg.eigvalsh(correlation((S + S.T) / 2))[0]
     if least < -ROUNDING:
         raise ValueError(

@@ -1,0 +1,48 @@
+"""The one place that knows which ArviZ is installed.
+
+Up to 0.2x ArviZ keeps draws in ``InferenceData``; from 1.0 on in ``xarray.DataTree``. R-hat and effective sample
+sizes are always ArviZ's.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import xarray as xr
+
+
+@cache
+def arviz() -> ModuleType:
+    """ArviZ, imported when first needed: it brings matplotlib."""
+    with warnings.catch_warnings():
+        # 0.23 announces the coming of 1.0 on import; this module is how the package is ready for it.
+        warnings.simplefilter("ignore", FutureWarning)
+        import arviz
+
+    return arviz
+
+
+def inference_data(groups: Mapping[str, xr.Dataset]) -> Any:
+    """ArviZ's container for the groups: every ``az.plot_*`` and ``az.summary`` takes it."""
+    az = arviz()
+    if hasattr(az, "InferenceData"):
+        return az.InferenceData(**groups)
+    return xr.DataTree.from_dict(dict(groups))
+
+
+def rhat(draws: xr.Dataset) -> xr.Dataset:
+    """Rank-normalised split R-hat of every quantity."""
+    return _dataset(arviz().rhat(draws))
+
+
+def ess(draws: xr.Dataset, method: str = "bulk") -> xr.Dataset:
+    """Effective sample size of every quantity."""
+    return _dataset(arviz().ess(draws, method=method))
+
+
+def _dataset(result: Any) -> xr.Dataset:
+    return result if isinstance(result, xr.Dataset) else result.to_dataset()

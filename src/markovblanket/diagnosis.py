@@ -1,0 +1,85 @@
+"""Did the chains converge? ArviZ's R-hat and effective sample sizes, and a verdict in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from markovblanket import arviz_bridge
+
+# Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021), Bayesian Analysis 16.
+MAX_RHAT = 1.01
+MIN_ESS_PER_CHAIN = 100
+
+
+class ConvergenceWarning(UserWarning):
+    """The chains of a fit do not agree yet, or hold too few independent draws."""
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """Convergence block by block.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        A row per block of quantities: how many, the worst R-hat and where, the smallest bulk and tail ESS.
+    problems : tuple of str
+        What is wrong, in words; empty when converged.
+    """
+
+    table: pd.DataFrame
+    problems: tuple[str, ...]
+
+    @property
+    def converged(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+    def __str__(self) -> str:
+        verdict = "converged" if self.converged else "NOT CONVERGED: " + "; ".join(self.problems)
+        return f"{self.table.to_string()}\n{verdict}"
+
+
+def diagnose(draws: xr.Dataset) -> Diagnostics:
+    """Diagnostics of every quantity of ``draws``, a block per variable."""
+    least = MIN_ESS_PER_CHAIN * draws.sizes["chain"]
+    if draws.sizes["draw"] < 4:
+        return Diagnostics(pd.DataFrame(), ("fewer than 4 draws per chain: nothing can be said",))
+    rows = {str(name): _row(draws[[name]]) for name in draws.data_vars}
+    table = pd.DataFrame.from_dict(rows, orient="index")
+    return Diagnostics(table, tuple(_problems(table, least)))
+
+
+def _row(block: xr.Dataset) -> dict[str, object]:
+    """One block: its size, worst R-hat and where, smallest effective sample sizes."""
+    (name,) = block.data_vars
+    rhat = arviz_bridge.rhat(block)[name]
+    worst = np.unravel_index(int(np.nanargmax(rhat.fillna(-np.inf))), rhat.shape)
+    where = "~".join(
+        str(rhat[dim].values[k]) for dim, k in zip(rhat.dims, worst, strict=True) if dim in rhat.coords
+    )
+    bulk, tail = (arviz_bridge.ess(block, method)[name] for method in ("bulk", "tail"))
+    return {
+        "quantities": rhat.size,
+        "rhat": float(rhat.max()),
+        "worst": where,
+        "ess_bulk": float(bulk.min()),
+        "ess_tail": float(tail.min()),
+    }
+
+
+def _problems(table: pd.DataFrame, least: int) -> list[str]:
+    """One sentence for every criterion that a block fails."""
+    problems = []
+    for name, row in table.iterrows():
+        at = f" at {row['worst']}" if row["worst"] else ""
+        if not row["rhat"] <= MAX_RHAT:
+            problems.append(f"R-hat of {name} is {row['rhat']:.3f}{at} (should be at most {MAX_RHAT})")
+        smallest = min(row["ess_bulk"], row["ess_tail"])
+        if not smallest >= least:
+            problems.append(f"effective sample size of {name} is {smallest:.0f} (should be at least {least})")
+    return problems

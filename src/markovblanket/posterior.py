@@ -1,0 +1,303 @@
+"""The answer: draws with named axes, and what can be read off them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+
+from markovblanket import arviz_bridge, saving, selection, table
+from markovblanket.contracts import Array
+from markovblanket.diagnosis import Diagnostics, diagnose
+from markovblanket.prediction import Prediction, coefficients, predictive_draws
+from markovblanket.summaries import convergence, describe, flat, stacked, take
+
+DEFAULT_LEVEL = 0.95
+MATRICES = ("W11", "W12", "W22_diagonal", "explained")
+EFFORT = ("iterations", "residual", "scale_factor")
+
+
+class Posterior:
+    """Posterior draws of the blanket ``W12`` and the query block ``W11``.
+
+    Weights are entries of the precision matrix of the standardised variables; a *negative* weight is a positive
+    partial correlation.
+
+    Attributes
+    ----------
+    draws : xarray.Dataset
+        ``W11`` (chain, draw, query, query_other), ``W12`` (chain, draw, query, variable), the diagonal of W22,
+        the explained variances, and every learned hyperparameter.
+    effort : xarray.Dataset
+        What each kept sweep cost: solver iterations and residual, the factor of the joint scale move.
+    fixed : xarray.Dataset
+        Mean and standard deviation of every column (absent for a fit from a scatter matrix).
+    settings : dict
+        What was asked: data, prior, solver, schedule, seed, versions.
+    """
+
+    def __init__(
+        self, draws: xr.Dataset, effort: xr.Dataset, fixed: xr.Dataset, settings: Mapping[str, Any]
+    ) -> None:
+        self.draws, self.effort, self.fixed = draws, effort, fixed
+        self.settings = dict(settings)
+
+    # What was drawn -----------------------------------------------------------------------------------
+
+    @property
+    def W11(self) -> xr.DataArray:
+        """Draws of the query block: (chain, draw, query, query_other)."""
+        return self.draws["W11"]
+
+    @property
+    def W12(self) -> xr.DataArray:
+        """Draws of the blanket: (chain, draw, query, variable)."""
+        return self.draws["W12"]
+
+    @property
+    def query(self) -> list[Any]:
+        """Names of the query variables."""
+        return list(self.draws["query"].values.tolist())
+
+    @property
+    def variables(self) -> list[Any]:
+        """Names of the remaining variables."""
+        return list(self.draws["variable"].values.tolist())
+
+    @property
+    def hyperparameters(self) -> xr.Dataset:
+        """Draws of what the prior learned."""
+        return self.draws.drop_vars(MATRICES)
+
+    def __repr__(self) -> str:
+        sizes = self.draws.sizes
+        return (
+            f"<Posterior: {sizes['query']} query and {sizes['variable']} other variables, "
+            f"{sizes['chain']} chains of {sizes['draw']} draws>"
+        )
+
+    # Edges --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def sign_probability(self) -> pd.DataFrame:
+        """``max(P(w > 0), P(w < 0))`` of every pair: query by variable."""
+        values = selection.sign_probability(stacked(self.W12))
+        return pd.DataFrame(values, index=self.query, columns=self.variables)
+
+    def edges(self, level: float | None = None, *, fdr: float | None = None, all: bool = False) -> pd.DataFrame:
+        """The edges between query and rest that a rule selects, surest first.
+
+        Parameters
+        ----------
+        level : float, optional
+            Select where the central credible interval at this level excludes zero; 0.95 by default.
+        fdr : float, optional
+            Instead: the largest set whose mean local false sign rate is at most this.
+        all : bool
+            Instead: every pair.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row per edge: query, variable; mean ``weight``, ``sd``, and ``lower``, ``upper`` ends of the
+            central interval at ``level``; ``partial_correlation`` (mean); ``sign_probability`` of the likelier
+            sign; ``inclusion`` (missing: this prior has no exact zero); ``rhat`` and bulk ``ess``.
+        """
+        mask = self._selected(level, fdr, all)
+        i, j = np.nonzero(mask)
+        names = {"query": take(self.query, i), "variable": take(self.variables, j)}
+        block = {"weight": stacked(self.W12)[:, i, j], "partial": self._partial_correlation(i, j)}
+        frame = self._edge_frame(names, block, level or DEFAULT_LEVEL)
+        frame.insert(frame.columns.get_loc("rhat"), "inclusion", np.nan)
+        return frame
+
+    def query_edges(
+        self, level: float | None = None, *, fdr: float | None = None, all: bool = False
+    ) -> pd.DataFrame:
+        """The edges among the query variables, from ``W11``; rules and columns as in :meth:`edges`."""
+        i, j = np.triu_indices(len(self.query), k=1)
+        W11 = stacked(self.W11)
+        keep = self._rule(selection.sign_probability(W11[:, i, j]), level, fdr, all)
+        i, j = i[keep], j[keep]
+        diagonal = np.einsum("kii->ki", W11)
+        partial = -W11[:, i, j] / np.sqrt(diagonal[:, i] * diagonal[:, j])
+        names = {"query": take(self.query, i), "other": take(self.query, j)}
+        return self._edge_frame(names, {"weight": W11[:, i, j], "partial": partial}, level or DEFAULT_LEVEL)
+
+    def blanket(self, level: float | None = None, *, fdr: float | None = None) -> dict[Any, list[Any]]:
+        """The selected neighbours of each query variable, surest first."""
+        edges = self.edges(level, fdr=fdr)
+        return {name: edges.loc[edges["query"] == name, "variable"].tolist() for name in self.query}
+
+    def graph(self, level: float | None = None, *, fdr: float | None = None) -> nx.Graph:
+        """The selected network, query edges included, with signed weights; ready for GraphML.
+
+        Nodes say whether they are ``query``; edges carry ``weight``, ``partial_correlation``,
+        ``sign_probability`` and ``sign`` (of the partial correlation).
+        """
+        graph = nx.Graph()
+        graph.add_nodes_from(self.query, query=True)
+        inner = self.query_edges(level, fdr=fdr).rename(columns={"other": "variable"})
+        for row in (*self.edges(level, fdr=fdr).itertuples(), *inner.itertuples()):
+            if row.variable not in graph:
+                graph.add_node(row.variable, query=False)
+            attributes = ("weight", "partial_correlation", "sign_probability")
+            values = {name: float(getattr(row, name)) for name in attributes}
+            sign = "+" if row.partial_correlation > 0 else "-"
+            graph.add_edge(row.query, row.variable, **values, sign=sign)
+        return graph
+
+    # Summaries ----------------------------------------------------------------------------------------
+
+    def summary(self, level: float = DEFAULT_LEVEL) -> pd.DataFrame:
+        """Mean, sd, interval, R-hat and ESS of ``W11``, of R2 and of the hyperparameters, a row each."""
+        rows = flat(self._reported())
+        frame = describe(np.stack([array.ravel() for array in rows.values()], axis=1), level)
+        frame.insert(0, "quantity", list(rows))
+        return frame.set_index("quantity").join(convergence(rows))
+
+    def r2(self, level: float = DEFAULT_LEVEL) -> pd.DataFrame:
+        """Bayesian R2 of each query variable given the rest (Gelman, Goodrich, Gabry and Vehtari 2019)."""
+        frame = describe(stacked(self._r2_draws()), level)
+        frame.index = pd.Index(self.query, name="query")
+        return frame
+
+    def diagnostics(self, *, all: bool = False) -> Diagnostics:
+        """R-hat and effective sample sizes of ``W11``, R2, hyperparameters and the selected edges.
+
+        Every edge if ``all``; about five milliseconds each.
+        """
+        mask = np.ones(self.W12.shape[2:], dtype=bool) if all else self._selected(None, None, False)
+        i, j = np.nonzero(mask)
+        blocks = self._reported()
+        if len(i):
+            names = [f"{self.query[a]}~{self.variables[b]}" for a, b in zip(i, j, strict=True)]
+            values = self.W12.values[:, :, i, j]
+            blocks["W12"] = xr.DataArray(values, dims=("chain", "draw", "edge"), coords={"edge": names})
+        return diagnose(blocks)
+
+    def to_inference_data(self) -> Any:
+        """ArviZ's container: ``InferenceData`` up to ArviZ 0.2x, ``xarray.DataTree`` from 1.0 on."""
+        groups = {"posterior": self.draws, "sample_stats": self.effort}
+        return arviz_bridge.inference_data(groups | ({"constant_data": self.fixed} if self.fixed else {}))
+
+    # Prediction ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def coefficients(self) -> pd.DataFrame:
+        """Posterior mean of ``-U W12``: the regression of the standardised query on the standardised rest."""
+        beta = coefficients(stacked(self.W11), stacked(self.W12)).mean(axis=0)
+        return pd.DataFrame(beta, index=self.query, columns=self.variables)
+
+    def predict(self, new: Any, *, draws: int = 1000, seed: int | None = None) -> Prediction:
+        """The query variables of new rows, given their remaining variables.
+
+        Parameters
+        ----------
+        new : frame or array
+            Has the remaining variables by name; an array has them as its columns, in order.
+        draws : int
+            Predictive draws to make, at most one per posterior draw, evenly spaced.
+        seed : int, optional
+            For reproducible draws.
+        """
+        X2 = (table.read_rest(new, self.variables) - self._fixed("mean")) / self._fixed("sd")
+        W11, W12 = stacked(self.W11), stacked(self.W12)
+        chosen = np.linspace(0, len(W11) - 1, min(draws, len(W11))).round().astype(int)
+        X1 = predictive_draws(np.random.default_rng(seed), W11[chosen], W12[chosen], X2)
+        mean, sd = self._fixed("query_mean"), self._fixed("query_sd")
+        dims, coords = ("sample", "row", "query"), {"query": self.query, "row": np.arange(len(X2))}
+        fitted = mean + sd * (X2 @ self.coefficients.to_numpy().T)
+        return Prediction(
+            xr.DataArray(mean + sd * X1, dims=dims, coords=coords), pd.DataFrame(fitted, columns=self.query)
+        )
+
+    # Saving -------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write the posterior to a folder: a zarr store and ``settings.json``. :func:`load` reads it back."""
+        groups = {"draws": self.draws, "effort": self.effort, "fixed": self.fixed}
+        saving.write(Path(path), groups, self.settings)
+
+    # Inside -------------------------------------------------------------------------------------------
+
+    def _selected(self, level: float | None, fdr: float | None, all: bool) -> npt.NDArray[np.bool_]:
+        return self._rule(self.sign_probability.to_numpy(), level, fdr, all)
+
+    @staticmethod
+    def _rule(probability: Array, level: float | None, fdr: float | None, all: bool) -> npt.NDArray[np.bool_]:
+        """One rule at a time; the default is the interval at ``DEFAULT_LEVEL``."""
+        if all:
+            return np.ones(probability.shape, dtype=bool)
+        if fdr is not None:
+            if level is not None:
+                raise ValueError("select by level or by fdr, not by both")
+            return selection.by_false_sign_rate(probability, fdr)
+        return selection.by_level(probability, DEFAULT_LEVEL if level is None else level)
+
+    def _partial_correlation(self, i: npt.NDArray[np.intp], j: npt.NDArray[np.intp]) -> Array:
+        """``-w_ij / sqrt(w_ii w_jj)`` of chosen pairs, draw by draw."""
+        w_ii = stacked(self.W11)[:, i, i]
+        w_jj = stacked(self.draws["W22_diagonal"])[:, j]
+        return np.asarray(-stacked(self.W12)[:, i, j] / np.sqrt(w_ii * w_jj))
+
+    def _edge_frame(self, names: dict[str, list[Any]], block: dict[str, Array], level: float) -> pd.DataFrame:
+        """Names, then what the draws of the weights say, surest first."""
+        weight, sizes = block["weight"], self.draws.sizes
+        frame = pd.DataFrame(names).join(describe(weight, level).rename(columns={"mean": "weight"}))
+        frame["partial_correlation"] = block["partial"].mean(axis=0)
+        frame["sign_probability"] = selection.sign_probability(weight) if len(frame) else []
+        by_chain = weight.reshape(sizes["chain"], sizes["draw"], len(frame))
+        quality = convergence({k: by_chain[:, :, k] for k in range(len(frame))})
+        frame = frame.join(quality[["rhat", "ess_bulk"]].rename(columns={"ess_bulk": "ess"}))
+        order = np.lexsort([-frame["partial_correlation"].abs(), -frame["sign_probability"]])
+        return frame.iloc[order].reset_index(drop=True)
+
+    def _r2_draws(self) -> xr.DataArray:
+        """Explained over total variance of each query variable, draw by draw."""
+        residual = np.einsum("...ii->...i", np.linalg.inv(self.W11.values))
+        explained = self.draws["explained"]
+        return (explained / (explained + residual)).rename("r2")
+
+    def _reported(self) -> xr.Dataset:
+        """The quantities that every fit is judged by; each entry of the symmetric ``W11`` once."""
+        i, j = np.triu_indices(len(self.query))
+        pairs = [f"{self.query[a]}, {self.query[b]}" for a, b in zip(i, j, strict=True)]
+        W11 = xr.DataArray(self.W11.values[:, :, i, j], dims=("chain", "draw", "pair"), coords={"pair": pairs})
+        return self.hyperparameters.drop_vars(["variable", "query_other"]).assign(W11=W11, r2=self._r2_draws())
+
+    def _fixed(self, name: str) -> Array | float:
+        """A column mean or sd; a scatter matrix was taken as given, so 0 and 1 there."""
+        default = 0.0 if name.endswith("mean") else 1.0
+        return np.asarray(self.fixed[name].values) if name in self.fixed else default
+
+
+def load(path: str | Path) -> Posterior:
+    """Read back what :meth:`Posterior.save` wrote."""
+    groups, settings = saving.read(Path(path))
+    return Posterior(groups["draws"], groups["effort"], groups["fixed"], settings)
+
+
+def name_axes(
+    arrays: Mapping[str, Array], query: Sequence[Any], rest: Sequence[Any]
+) -> tuple[xr.Dataset, xr.Dataset]:
+    """The chains' arrays as data sets with named axes: draws, and the effort of making them."""
+    axes = {
+        "W11": ("query", "query_other"),
+        "W12": ("query", "variable"),
+        "W22_diagonal": ("variable",),
+        "explained": ("query",),
+    }
+    coords = {"query": list(query), "query_other": list(query), "variable": list(rest)}
+    named = {name: (("chain", "draw", *axes.get(name, ())), array) for name, array in arrays.items()}
+    draws = xr.Dataset({name: value for name, value in named.items() if name not in EFFORT}, coords=coords)
+    effort = xr.Dataset({name: named[name] for name in EFFORT})
+    counted = {dim: np.arange(size) for dim, size in effort.sizes.items()}
+    return draws.assign_coords(counted), effort.assign_coords(counted)

@@ -1,0 +1,56 @@
+"""Means, intervals and convergence of draws, as data frames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+
+from markovblanket import arviz_bridge
+from markovblanket.contracts import Array
+
+
+def stacked(array: xr.DataArray) -> Array:
+    """All draws of all chains along one first axis."""
+    values: Array = array.values
+    return values.reshape(-1, *values.shape[2:])
+
+
+def take(names: Sequence[Any], positions: npt.NDArray[np.intp]) -> list[Any]:
+    """``names`` at ``positions``."""
+    return [names[k] for k in positions]
+
+
+def describe(draws: Array, level: float) -> pd.DataFrame:
+    """Mean, sd and central interval at ``level`` of every column of ``draws``."""
+    tail = (1 - level) / 2
+    lower, upper = np.quantile(draws, [tail, 1 - tail], axis=0)
+    columns = {"mean": draws.mean(axis=0), "sd": draws.std(axis=0, ddof=min(1, len(draws) - 1))}
+    return pd.DataFrame(columns | {"lower": lower, "upper": upper})
+
+
+def convergence(draws: Mapping[Any, Array]) -> pd.DataFrame:
+    """R-hat, bulk and tail ESS of named (chain, draw) arrays; missing where there are fewer than 4 draws."""
+    names = list(draws)
+    if not names or next(iter(draws.values())).shape[1] < 4:
+        return pd.DataFrame(np.nan, index=names, columns=["rhat", "ess_bulk", "ess_tail"])
+    block = xr.Dataset({"x": (("chain", "draw", "name"), np.stack(list(draws.values()), axis=2))})
+    bulk, tail = (arviz_bridge.ess(block, method)["x"].values for method in ("bulk", "tail"))
+    columns = {"rhat": arviz_bridge.rhat(block)["x"].values, "ess_bulk": bulk, "ess_tail": tail}
+    return pd.DataFrame(columns, index=names)
+
+
+def flat(draws: xr.Dataset) -> dict[str, Array]:
+    """Every scalar of a data set as a (chain, draw) array, named like ``W11[a, b]``."""
+    out: dict[str, Array] = {}
+    for name, array in draws.data_vars.items():
+        dims = [dim for dim in array.dims if dim not in ("chain", "draw")]
+        for where in np.ndindex(*(array.sizes[dim] for dim in dims)):
+            labels = [str(array[dim].values[k]) for dim, k in zip(dims, where, strict=True)]
+            label = f"{name}[{', '.join(labels)}]" if labels else str(name)
+            out[label] = array.values[(slice(None), slice(None), *where)]
+    return out

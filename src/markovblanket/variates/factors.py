@@ -1,0 +1,108 @@
+"""Square roots of symmetric matrices, with errors that name the matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg.lapack import dtrtrs
+
+from markovblanket.contracts import Array
+
+
+def cholesky(matrix: Array, name: str) -> Array:
+    """Lower Cholesky factor of a positive definite matrix; the error names what was not.
+
+    Parameters
+    ----------
+    matrix : numpy.ndarray
+        A symmetric p x p matrix.
+    name : str
+        What the matrix is, for the message.
+
+    Returns
+    -------
+    numpy.ndarray
+        Lower triangular L with ``L L' = matrix``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cholesky(-np.eye(2), "the scale")
+    Traceback (most recent call last):
+    ...
+    ValueError: the scale must be positive definite and finite
+    """
+    try:
+        L = np.asarray(np.linalg.cholesky(matrix), dtype=float)
+    except np.linalg.LinAlgError as error:
+        raise ValueError(f"{name} must be positive definite and finite") from error
+    if not np.isfinite(L).all():
+        raise ValueError(f"{name} must be positive definite and finite")
+    return L
+
+
+def solve_lower(L: Array, M: Array) -> Array:
+    """``L^-1 M`` for a lower triangular L with a non-zero diagonal.
+
+    LAPACK is called directly: on the small matrices of this package the checks around it would cost several
+    times the solve.
+
+    Parameters
+    ----------
+    L : numpy.ndarray
+        Lower triangular p x p matrix.
+    M : numpy.ndarray
+        p x k matrix.
+
+    Returns
+    -------
+    numpy.ndarray
+        The solution, p x k.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> solve_lower(np.array([[2.0, 0.0], [1.0, 1.0]]), np.array([[2.0], [3.0]])).tolist()
+    [[1.0], [2.0]]
+    """
+    # The transpose of a row-major matrix is column-major, which spares a copy.
+    solution, _ = dtrtrs(L.T, M, lower=0, trans=1)
+    return np.asarray(solution, dtype=float)
+
+
+def semidefinite_factor(G: Array) -> Array:
+    """Square H with ``H H' = G`` for a positive semi-definite G.
+
+    G is first scaled to unit diagonal, so rows of very different size all keep their relative accuracy, and
+    rows that are exactly zero stay exactly zero.
+
+    Parameters
+    ----------
+    G : numpy.ndarray
+        Symmetric p x p matrix, positive semi-definite up to rounding.
+
+    Returns
+    -------
+    numpy.ndarray
+        The p x p factor; its columns are orthogonal after the scaling, some of them zero if G is singular.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> G = np.array([[4.0, 0.0, 2e-8], [0.0, 0.0, 0.0], [2e-8, 0.0, 1e-16]])
+    >>> H = semidefinite_factor(G)
+    >>> bool(np.allclose(H @ H.T, G, rtol=1e-12, atol=0))
+    True
+    """
+    diagonal = np.diag(G)
+    if not (np.isfinite(G).all() and np.all(diagonal >= 0) and not np.any(G[diagonal == 0])):
+        raise ValueError("G must be finite and positive semi-definite; its diagonal rules that out")
+    size = np.sqrt(diagonal)
+    unit = np.where(size > 0, size, 1.0)
+    values, vectors = np.linalg.eigh(G / unit[:, None] / unit)
+    # Rounding of a product such as W12 A W21 leaves eigenvalues of a few epsilon either side of zero.
+    if values[0] < -1e-8 * max(values[-1], 1.0):
+        raise ValueError(
+            f"G must be positive semi-definite; scaled to unit diagonal it has eigenvalue {values[0]:.3g}"
+        )
+    H: Array = size[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
+    return H

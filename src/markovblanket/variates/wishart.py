@@ -1,0 +1,128 @@
+"""The Wishart law with real degrees of freedom."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import multigammaln
+
+from markovblanket.contracts import Array
+from markovblanket.variates.factors import cholesky, solve_lower
+
+
+def draw(rng: np.random.Generator, df: float, scale: Array) -> Array:
+    """Draw from ``Wishart_p(df, scale)``, density ``∝ |X|^((df-p-1)/2) exp(-tr(scale^-1 X)/2)``.
+
+    The mean is ``df * scale``.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        The source of randomness.
+    df : float
+        Degrees of freedom, any real number above ``p - 1``.
+    scale : numpy.ndarray
+        Positive definite p x p matrix.
+
+    Returns
+    -------
+    numpy.ndarray
+        A symmetric positive definite p x p matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> mean = sum(draw(rng, 5.5, np.diag([1.0, 4.0])) for _ in range(2000)) / 2000
+    >>> np.round(np.diag(mean) / [5.5, 22.0], 1)
+    array([1., 1.])
+    """
+    return draw_from_factor(rng, df, cholesky(scale, "the scale of a Wishart law"))
+
+
+def draw_from_factor(rng: np.random.Generator, df: float, factor: Array) -> Array:
+    """Draw from ``Wishart_p(df, factor factor')``: what a loop with a fixed scale calls.
+
+    Bartlett's decomposition: ``X = factor T T' factor'`` with T lower triangular, standard normals below the
+    diagonal and the root of a chi-square with ``df - i`` degrees of freedom, i = 0, 1, ..., on it.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        The source of randomness.
+    df : float
+        Degrees of freedom, any real number above ``p - 1``.
+    factor : numpy.ndarray
+        Any p x p matrix whose product with its own transpose is the scale; it need not be triangular.
+
+    Returns
+    -------
+    numpy.ndarray
+        A symmetric p x p matrix, positive definite if the factor is regular.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = draw_from_factor(np.random.default_rng(0), 3.0, np.array([[1.0, 2.0], [0.0, 1.0]]))
+    >>> bool(np.all(np.linalg.eigvalsh(X) > 0))
+    True
+
+    References
+    ----------
+    Bartlett, M. S. (1933). On the theory of statistical regression. Proceedings of the Royal Society of
+    Edinburgh 53, 260-283.
+    """
+    p = factor.shape[0]
+    _check_df(df, p)
+    T = np.tril(rng.standard_normal((p, p)), -1)
+    T.flat[:: p + 1] = np.sqrt(rng.chisquare(df - np.arange(p)))
+    root = factor @ T
+    X: Array = root @ root.T
+    return X
+
+
+def log_density(X: Array, df: float, scale: Array) -> float:
+    """Log density of ``Wishart_p(df, scale)`` at X, normalised.
+
+    Parameters
+    ----------
+    X : numpy.ndarray
+        Symmetric p x p matrix.
+    df : float
+        Degrees of freedom, above ``p - 1``.
+    scale : numpy.ndarray
+        Positive definite p x p matrix.
+
+    Returns
+    -------
+    float
+        The log density; ``-inf`` where X is not positive definite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> bool(np.isclose(log_density(np.eye(1), 2.0, np.eye(1)), np.log(0.5) - 0.5))
+    True
+    """
+    p = X.shape[0]
+    _check_df(df, p)
+    L = cholesky(scale, "the scale of a Wishart law")
+    try:
+        root = np.asarray(np.linalg.cholesky(X), dtype=float)
+    except np.linalg.LinAlgError:
+        return -np.inf
+    trace = np.sum(np.square(solve_lower(L, root)))
+    constant = 0.5 * df * (p * np.log(2.0) + _log_det(L)) + multigammaln(0.5 * df, p)
+    return float(0.5 * (df - p - 1) * _log_det(root) - 0.5 * trace - constant)
+
+
+def _check_df(df: float, p: int) -> None:
+    """A Wishart law on p x p matrices has a density only above p - 1 degrees of freedom."""
+    if not p - 1 < df < np.inf:
+        raise ValueError(
+            f"a Wishart law on {p} x {p} matrices needs more than {p - 1} degrees of freedom, got {df}"
+        )
+
+
+def _log_det(L: Array) -> float:
+    """Log determinant of ``L L'``."""
+    return 2.0 * float(np.sum(np.log(np.diag(L))))

@@ -1,0 +1,208 @@
+"""Mistakes that are easily made in this sampler, some of them in print. The checks must catch every one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import linalg
+from statistical.calibration import Case
+from statistical.cases import FEW_OTHERS, LONG, SMALL, case
+
+from markovblanket import gibbs
+from markovblanket.contracts import Array, Hyper, Noise, Scatter, SolveInfo
+from markovblanket.priors import Laplace
+from markovblanket.priors.scale_mixture import draw_common_factor
+from markovblanket.solvers import CrossPrecision, Dense
+from markovblanket.variates import inverse_gaussian, mgig, wishart
+
+Generator = np.random.Generator
+DrawQuery = Callable[[Generator, Array, Array, Scatter], Array]
+
+
+@dataclass(frozen=True)
+class Bug:
+    """A mistake, the problem that shows it, and, if it is in the update of W11, the wrong update."""
+
+    name: str
+    case: Case
+    draw_query: DrawQuery = gibbs.draw_query
+    slow: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+
+# -------------------------------------------------------------------------------------------------- W11 | W12, S
+
+
+def wrong_degrees_of_freedom(rng: Generator, W11: Array, G: Array, scatter: Scatter) -> Array:
+    """``n + 3p - 1`` in the continued fraction, as the printed order suggests, for ``n + p + 1``."""
+    order = (scatter.n + 3 * len(W11) - 1) / 2
+    return mgig.step(rng, W11, order, scatter.B, G, steps=gibbs.QUERY_STEPS)
+
+
+def dropped_half_query(rng: Generator, W11: Array, G: Array, scatter: Scatter) -> Array:
+    """``exp -tr(B X + G X^-1)``."""
+    order = (scatter.n + len(W11) + 1) / 2
+    return mgig.step(rng, W11, order, 2 * scatter.B, 2 * G, steps=gibbs.QUERY_STEPS)
+
+
+def forgotten_prior(rng: Generator, W11: Array, G: Array, scatter: Scatter) -> Array:
+    """``S11`` for ``B = S11 + I``."""
+    order = (scatter.n + len(W11) + 1) / 2
+    return mgig.step(rng, W11, order, scatter.B - np.eye(len(W11)), G, steps=gibbs.QUERY_STEPS)
+
+
+def cold_start(rng: Generator, W11: Array, G: Array, scatter: Scatter) -> Array:
+    """Three steps of the continued fraction from X = 0, where the first gives Y, for steps from W11."""
+    df = scatter.n + len(W11) + 1
+    Y = wishart.draw(rng, df, np.linalg.inv(scatter.B))
+    return mgig.step(rng, Y, df / 2, scatter.B, G, steps=2)
+
+
+# ---------------------------------------------------------------------------------------------- W12 | W11, T, S
+
+
+class BlockCholeskyWithoutSchur:
+    """Every block of the factor of C as if no block came before: the O(p q^3) shortcut."""
+
+    def draw(self, U: Array, T: Array, scatter: Scatter, noise: Noise) -> tuple[Array, SolveInfo]:
+        """``N(-C^-1 S12, C^-1)`` with the wrong factor of C."""
+        (p, q), A = T.shape, scatter.F.T @ scatter.F + np.eye(T.shape[1])
+        L = np.zeros((p * q, p * q))
+        for j in range(p):
+            rows = slice(j * q, (j + 1) * q)
+            L[rows, rows] = np.linalg.cholesky(U[j, j] * A + np.diag(1 / T[j]))
+            below = linalg.solve_triangular(L[rows, rows], A, lower=True).T
+            L[(j + 1) * q :, rows] = np.kron(U[j + 1 :, j : j + 1], below)
+        white = noise.Z1.ravel() - linalg.solve_triangular(L, scatter.S12.ravel(), lower=True)
+        return linalg.solve_triangular(L, white, lower=True, trans="T").reshape(p, q), SolveInfo()
+
+
+class MeanWithoutScales:
+    """The mean ``-W11 S12 A^-1``, which holds for D = 0 only, with the right covariance."""
+
+    def draw(self, U: Array, T: Array, scatter: Scatter, noise: Noise) -> tuple[Array, SolveInfo]:
+        """``N(-W11 S12 A^-1, C^-1)``."""
+        centred = replace(scatter, S12=np.zeros_like(scatter.S12))  # type: ignore[type-var]
+        A = scatter.F.T @ scatter.F + np.eye(T.shape[1])
+        spread, info = Dense().draw(U, T, centred, noise)
+        return spread - np.linalg.solve(U, scatter.S12) @ np.linalg.inv(A), info
+
+
+class WrongSign:
+    """``N(+C^-1 S12, C^-1)``."""
+
+    def draw(self, U: Array, T: Array, scatter: Scatter, noise: Noise) -> tuple[Array, SolveInfo]:
+        """The sign of a regression coefficient for that of a precision."""
+        return Dense().draw(U, T, replace(scatter, S12=-scatter.S12), noise)  # type: ignore[type-var]
+
+
+class ScalesByColumns:
+    """``D`` laid out by columns against rows of ``W12``."""
+
+    def draw(self, U: Array, T: Array, scatter: Scatter, noise: Noise) -> tuple[Array, SolveInfo]:
+        """The right draw for the wrong scales."""
+        return Dense().draw(U, T.ravel(order="F").reshape(T.shape), scatter, noise)
+
+
+class SwappedKronecker:
+    """``A ⊗ U`` for ``U ⊗ A``."""
+
+    def draw(self, U: Array, T: Array, scatter: Scatter, noise: Noise) -> tuple[Array, SolveInfo]:
+        """``N(-C^-1 S12, C^-1)`` with the wrong C."""
+        A = scatter.F.T @ scatter.F + np.eye(T.shape[1])
+        L = np.linalg.cholesky(np.kron(A, U) + np.diag(1 / T.ravel()))
+        white = noise.Z1.ravel() - linalg.solve_triangular(L, scatter.S12.ravel(), lower=True)
+        return linalg.solve_triangular(L, white, lower=True, trans="T").reshape(T.shape), SolveInfo()
+
+
+class ForgottenIdentity:
+    """``S22`` for ``A = S22 + I``."""
+
+    def draw(self, U: Array, T: Array, scatter: Scatter, noise: Noise) -> tuple[Array, SolveInfo]:
+        """``N(-C^-1 S12, C^-1)`` with ``C = U ⊗ S22 + D``."""
+        C = CrossPrecision(U, T, scatter).to_dense() - np.kron(U, np.eye(T.shape[1]))
+        L = np.linalg.cholesky(C)
+        white = noise.Z1.ravel() - linalg.solve_triangular(L, scatter.S12.ravel(), lower=True)
+        return linalg.solve_triangular(L, white, lower=True, trans="T").reshape(T.shape), SolveInfo()
+
+
+# ------------------------------------------------------------------------------------ T, gamma | W12, and the scale
+
+
+class ScalesNotInverted(Laplace):
+    """``T`` from the law of ``1/T``."""
+
+    def draw_scales(self, rng: Generator, W12: Array, hyper: Hyper) -> tuple[Array, Hyper]:
+        """As the algorithm is printed."""
+        T, hyper = super().draw_scales(rng, W12, hyper)
+        return 1 / T, hyper
+
+
+class DroppedHalfScales(Laplace):
+    """``t ~ Exponential(gamma^2)`` for ``Exponential(gamma^2/2)``, so ``1/t ~ IG(sqrt(2) gamma/|w|, 2 gamma^2)``."""
+
+    def draw_scales(self, rng: Generator, W12: Array, hyper: Hyper) -> tuple[Array, Hyper]:
+        """Twice the rate."""
+        gamma = self.gamma or 1.0
+        return 1 / inverse_gaussian.draw(rng, math.sqrt(2) * gamma / np.abs(W12), 2 * gamma**2), hyper
+
+
+class RateGivenScales(Laplace):
+    """gamma from its law with T integrated out, but after T was drawn with the old one."""
+
+    def draw_scales(self, rng: Generator, W12: Array, hyper: Hyper) -> tuple[Array, Hyper]:
+        """The right laws in the wrong order."""
+        gamma = hyper["gamma"]
+        T = 1 / inverse_gaussian.draw(rng, gamma / np.abs(W12), gamma**2)
+        return T, super().draw_scales(rng, W12, hyper)[1]
+
+
+@dataclass(frozen=True)
+class ScaleMove(Laplace):
+    """The joint scale move, with mistakes on demand."""
+
+    jacobian: float = 0.0
+    curvature: float = 1.0
+    follow: bool = True
+
+    def draw_factor(
+        self, rng: Generator, hyper: Hyper, linear: float, quadratic: float
+    ) -> tuple[float, Hyper]:
+        """``jacobian`` is added to the exponent of c, ``curvature`` multiplies 1/2, ``follow`` moves gamma."""
+        gamma = hyper["gamma"]
+
+        def log_hyperprior(u: float) -> float:
+            return (self.jacobian - self.shape) * u - self.rate * gamma * math.exp(-u)
+
+        c = draw_common_factor(rng, log_hyperprior, linear, self.curvature * quadratic)
+        return c, {"gamma": gamma / c if self.follow else gamma}
+
+
+# ---------------------------------------------------------------------------------------------------------- the table
+
+LAPLACE, LEARNED = case("laplace", "dense", SMALL), case("learned", "dense", SMALL)
+LEARNED_ARGUMENTS = {"shape": 4.0, "rate": 1.0}
+
+BUGS = [
+    Bug("n+3p-1 degrees of freedom", LAPLACE, wrong_degrees_of_freedom),
+    Bug("dropped 1/2 in the law of W11", LAPLACE, dropped_half_query),
+    Bug("S11 for S11 + I", LAPLACE, forgotten_prior),
+    Bug("three steps from a cold start", case("laplace", "dense", LONG, spread=10.0), cold_start),
+    Bug("block Cholesky without Schur complements", replace(LAPLACE, solver=BlockCholeskyWithoutSchur())),
+    Bug("mean without the scales", replace(LAPLACE, solver=MeanWithoutScales())),
+    Bug("wrong sign of S12", replace(LAPLACE, solver=WrongSign())),
+    Bug("scales by columns", replace(LAPLACE, solver=ScalesByColumns())),
+    Bug("A ⊗ U for U ⊗ A", replace(LAPLACE, solver=SwappedKronecker())),
+    Bug("S22 for S22 + I", replace(LAPLACE, solver=ForgottenIdentity())),
+    Bug("T for 1/T", replace(LAPLACE, prior=ScalesNotInverted(gamma=2.0))),
+    Bug("dropped 1/2 in the law of T", replace(LAPLACE, prior=DroppedHalfScales(gamma=2.0))),
+    Bug("T before gamma", replace(LEARNED, prior=RateGivenScales(**LEARNED_ARGUMENTS))),
+    Bug("scale move without a Jacobian", replace(LEARNED, prior=ScaleMove(**LEARNED_ARGUMENTS, jacobian=1.0))),
+    Bug("scale move without gamma", replace(LEARNED, prior=ScaleMove(**LEARNED_ARGUMENTS, follow=False))),
+    Bug("scale move with a dropped 1/2", replace(LEARNED, prior=ScaleMove(**LEARNED_ARGUMENTS, curvature=2.0))),
+]

@@ -1,0 +1,42 @@
+"""The problems that the sampler is calibrated on: every prior, every solver, and the corners of (p, q, n)."""
+
+from __future__ import annotations
+
+from statistical.calibration import Case
+from statistical.reference import ExponentialScales, FixedScales, Mixture
+
+from markovblanket.contracts import Prior, Solver
+from markovblanket.priors import Laplace, Normal
+from markovblanket.solvers import Dense, Dual
+
+# Hyperparameters that keep entries of W12 near 1, so that neither the prior nor the data win outright.
+PRIORS: dict[str, tuple[Prior, Mixture]] = {
+    "normal": (Normal(scale=0.7), FixedScales(scale=0.7)),
+    "laplace": (Laplace(gamma=2.0), ExponentialScales(gamma=2.0)),
+    "learned": (Laplace(shape=4.0, rate=1.0), ExponentialScales(shape=4.0, rate=1.0)),
+}
+SOLVERS: dict[str, Solver] = {"dense": Dense(), "dual": Dual()}
+
+SMALL, LONG = (2, 3, 6), (3, 4, 20)
+ONE_QUERY, FEW_OTHERS, FEW_ROWS, ONE_ROW = (1, 3, 5), (3, 2, 5), (2, 6, 4), (2, 3, 1)
+SIZES = (SMALL, LONG, ONE_QUERY, FEW_OTHERS, FEW_ROWS, ONE_ROW)
+
+
+def case(prior: str, solver: str, size: tuple[int, int, int], spread: float = 1.0) -> Case:
+    """A problem by the names of its parts; ``spread`` is the scale of X2, large for a high R2."""
+    return Case(f"{prior}-{solver}-{size}-{spread:g}", *PRIORS[prior], SOLVERS[solver], size, spread)
+
+
+EVERY_PRIOR_AND_SOLVER = [case(prior, solver, SMALL) for prior in PRIORS for solver in SOLVERS]
+EVERY_SIZE = [case("learned", "dual", size) for size in SIZES if size != SMALL]
+WELL_EXPLAINED = [case("laplace", "dual", LONG, spread=10.0)]
+
+FAST = [
+    case("normal", "dual", LONG),
+    case("laplace", "dense", FEW_OTHERS),
+    case("laplace", "dual", FEW_ROWS),
+    case("learned", "dual", SMALL),
+    case("learned", "dense", ONE_QUERY),
+    case("learned", "dense", ONE_ROW),
+]
+THOROUGH = EVERY_PRIOR_AND_SOLVER + EVERY_SIZE + WELL_EXPLAINED

@@ -1,0 +1,139 @@
+"""The model, written once from its mathematics and independently of the package.
+
+::
+
+    W11, W12, T, hyper   ∝  exp -1/2 tr(W11 + U W12 W21)  x  mixture(W12, T, hyper)        U = W11^-1
+    X1 | X2, W11, W12    ~  N(-X2 W21 U, U), row by row, X2 held fixed
+
+Everything is batched: a leading axis counts draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Generator = np.random.Generator
+
+
+@dataclass(frozen=True)
+class Theta:
+    """Parameters; every array has a leading axis that counts draws."""
+
+    W11: Array
+    W12: Array
+    T: Array
+    hyper: Mapping[str, Array]
+
+    def __len__(self) -> int:
+        return len(self.W11)
+
+    def map(self, f: Callable[[Array], Array]) -> Theta:
+        """``f`` of every array."""
+        return Theta(f(self.W11), f(self.W12), f(self.T), {name: f(v) for name, v in self.hyper.items()})
+
+
+class Mixture(Protocol):
+    """A scale mixture of normals, with its hyperparameters."""
+
+    def draw(self, rng: Generator, size: int, p: int, q: int) -> tuple[Array, dict[str, Array]]:
+        """``size`` independent ``(T, hyper)``."""
+
+    def log_density(self, T: Array, hyper: Mapping[str, Array]) -> Array:
+        """Log density of ``(T, hyper)``, normalised in ``T``."""
+
+
+@dataclass(frozen=True)
+class FixedScales:
+    """``T = scale^2``: a normal law of ``W12``."""
+
+    scale: float
+
+    def draw(self, rng: Generator, size: int, p: int, q: int) -> tuple[Array, dict[str, Array]]:
+        return np.full((size, p, q), self.scale**2), {}
+
+    def log_density(self, T: Array, hyper: Mapping[str, Array]) -> Array:
+        return np.zeros(len(T))
+
+
+@dataclass(frozen=True)
+class ExponentialScales:
+    """``t ~ Exponential(gamma^2/2)``: a Laplace law of ``W12``; gamma given, or ``~ Gamma(shape, rate)``."""
+
+    gamma: float | None = None
+    shape: float = 1.0
+    rate: float = 1.0
+
+    def draw(self, rng: Generator, size: int, p: int, q: int) -> tuple[Array, dict[str, Array]]:
+        learned = self.gamma is None
+        gamma = rng.gamma(self.shape, 1 / self.rate, size) if learned else np.full(size, self.gamma)
+        T = rng.exponential(1.0, (size, p, q)) * (2 / gamma**2)[:, None, None]
+        return T, {"gamma": gamma} if learned else {}
+
+    def log_density(self, T: Array, hyper: Mapping[str, Array]) -> Array:
+        gamma = hyper["gamma"] if self.gamma is None else np.full(len(T), self.gamma)
+        log_T = T[0].size * np.log(gamma**2 / 2) - gamma**2 / 2 * T.sum((1, 2))
+        return log_T + ((self.shape - 1) * np.log(gamma) - self.rate * gamma if self.gamma is None else 0.0)
+
+
+def log_prior(theta: Theta, mixture: Mixture) -> Array:
+    """Log density of the prior of ``(W11, W12, T, hyper)``, up to one constant."""
+    U = np.linalg.inv(theta.W11)
+    wishart = -0.5 * np.trace(theta.W11, axis1=1, axis2=2) - 0.5 * quadratic(U, theta.W12, None)
+    normals = -0.5 * (np.log(2 * np.pi * theta.T) + theta.W12**2 / theta.T).sum((1, 2))
+    return wishart + normals + mixture.log_density(theta.T, theta.hyper)
+
+
+def log_likelihood(theta: Theta, S11: Array, S12: Array, S22: Array, n: int) -> Array:
+    """Log density of ``X1`` given ``X2``, up to one constant: rows ``N(-X2 W21 U, U)``."""
+    U = np.linalg.inv(theta.W11)
+    crossed = np.einsum("rij,rij->r", theta.W11, S11) + 2 * np.einsum("rij,rij->r", theta.W12, S12)
+    return 0.5 * n * np.linalg.slogdet(theta.W11)[1] - 0.5 * (crossed + quadratic(U, theta.W12, S22))
+
+
+def log_joint(theta: Theta, S11: Array, S12: Array, S22: Array, n: int, mixture: Mixture) -> Array:
+    """Log density of parameters and data together, up to one constant."""
+    return log_prior(theta, mixture) + log_likelihood(theta, S11, S12, S22, n)
+
+
+def quadratic(U: Array, W12: Array, S22: Array | None) -> Array:
+    """``tr(U W12 S22 W21)``, with the identity for ``S22`` if it is None."""
+    right = W12 if S22 is None else W12 @ S22
+    return np.einsum("rij,rik,rjk->r", U, W12, right)
+
+
+def propose(rng: Generator, size: int, p: int, q: int, mixture: Mixture) -> Theta:
+    """``W11 ~ Wishart_p(p+1, I)`` and, independently, ``(W12, T, hyper)`` from the mixture."""
+    Z = rng.standard_normal((size, p + 1, p))
+    T, hyper = mixture.draw(rng, size, p, q)
+    return Theta(Z.swapaxes(1, 2) @ Z, np.sqrt(T) * rng.standard_normal((size, p, q)), T, hyper)
+
+
+def draw_prior(rng: Generator, size: int, p: int, q: int, mixture: Mixture) -> Theta:
+    """Exact draws from the prior: proposals accepted with probability ``exp -1/2 tr(U W12 W21)``."""
+    accepted: list[Theta] = []
+    while sum(map(len, accepted)) < size:
+        proposal = propose(rng, 4 * size, p, q, mixture)
+        log_probability = -0.5 * quadratic(np.linalg.inv(proposal.W11), proposal.W12, None)
+        keep = rng.exponential(size=len(proposal)) > -log_probability
+        accepted.append(proposal.map(lambda x, keep=keep: x[keep]))
+    return concatenate(accepted).map(lambda x: x[:size])
+
+
+def concatenate(parts: list[Theta]) -> Theta:
+    """All draws of ``parts``, one after the other."""
+    hyper = {name: np.concatenate([part.hyper[name] for part in parts]) for name in parts[0].hyper}
+    W11, W12, T = (np.concatenate([getattr(part, name) for part in parts]) for name in ("W11", "W12", "T"))
+    return Theta(W11, W12, T, hyper)
+
+
+def draw_data(rng: Generator, theta: Theta, X2: Array) -> Array:
+    """``X1``, one n x p matrix for every draw of the parameters."""
+    U = np.linalg.inv(theta.W11)
+    E = rng.standard_normal((len(theta), len(X2), U.shape[1]))
+    return E @ np.linalg.cholesky(U).swapaxes(1, 2) - X2 @ theta.W12.swapaxes(1, 2) @ U
