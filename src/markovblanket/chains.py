@@ -26,14 +26,18 @@ class Schedule:
     def __post_init__(self) -> None:
         """Refuse empty schedules."""
         for name, least in (("warmup", 0), ("draws", 1), ("thin", 1)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise ValueError(f"{name}={value!r}: must be a whole number, at least {least}")
+            require_count(name, getattr(self, name), least)
 
     @property
     def sweeps(self) -> int:
         """All sweeps of a chain."""
         return int(self.warmup + self.draws * self.thin)
+
+
+def require_count(name: str, value: object, least: int) -> None:
+    """Refuse what is not a whole number of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name}={value!r}: must be a whole number, at least {least}")
 
 
 def stream(rng: np.random.Generator, problem: Problem, schedule: Schedule) -> Iterator[Draw | None]:
@@ -75,6 +79,7 @@ def run(
 
     The numbers depend on ``seed`` alone, not on ``n_jobs`` or the backend.
     """
+    require_count("chains", chains, 1)
     sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
     with threadpool_limits(limits=1), Board.open(chains, schedule.warmup, schedule.sweeps, progress) as board:
         records = joblib.Parallel(n_jobs=n_jobs)(

@@ -1,0 +1,177 @@
+"""Rung 1, exact: every solver against a dense inverse written here, by zero and unit noise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from markovblanket.contracts import Noise, SolverError
+from markovblanket.scatter import FactorScatter, from_columns, from_matrix
+from markovblanket.solvers import CrossPrecision, Dense, Dual
+from markovblanket.solvers.dual import (
+    apply_blocks,
+    conjugate_gradients,
+    dual_blocks,
+    kronecker_mean_inverse,
+    whitened_blocks,
+)
+
+# Tight, so that conjugate gradients end at rounding and not at their (statistically ample) default.
+SOLVERS = {"dense": Dense(), "dual": Dual(tolerance=1e-12)}
+SIZES = {
+    "tall": (3, 4, 30),
+    "n < q": (2, 6, 4),
+    "n = q": (2, 5, 5),
+    "one query": (1, 5, 9),
+    "one variable": (3, 1, 7),
+    "one of each": (1, 1, 3),
+    "q < p": (4, 2, 10),
+    "one row": (2, 3, 1),
+}
+
+
+def problem(rng, p, q, n):
+    X = rng.standard_normal((n, p + q)) + rng.standard_normal((n, 1))
+    L = rng.standard_normal((p, p)) + 2 * np.eye(p)
+    U, T = L @ L.T / 10, rng.exponential(0.1, (p, q))
+    return U, T, from_columns(X[:, :p], X[:, p:]), X
+
+
+def unit_noises(p, q, m):
+    """The unit vectors of the noise space, p (2q + m) of them."""
+    sizes = (p * q, p * m, p * q)
+    for e in np.eye(sum(sizes)):
+        Z1, Z2, Z3 = np.split(e, np.cumsum(sizes)[:2])
+        yield Noise(Z1.reshape(p, q), Z2.reshape(p, m), Z3.reshape(p, q))
+
+
+def precision_from_the_model_page(U, T, X, p):
+    """``C = U ⊗ A + diag(1/T)`` written out entry by entry."""
+    A = X[:, p:].T @ X[:, p:] + np.eye(X.shape[1] - p)
+    q = len(A)
+    C = np.empty((p, q, p, q))
+    for i, j, k, m in np.ndindex(C.shape):
+        C[i, j, k, m] = U[i, k] * A[j, m] + (1 / T[i, j] if (i, j) == (k, m) else 0)
+    return C.reshape(p * q, p * q)
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+def test_to_dense_is_the_model_page(size):
+    U, T, scatter, X = problem(np.random.default_rng(1), *size)
+    expected = precision_from_the_model_page(U, T, X, size[0])
+    np.testing.assert_allclose(CrossPrecision(U, T, scatter).to_dense(), expected, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+def test_zero_noise_is_the_mean(size, solver):
+    p, q, _ = size
+    U, T, scatter, X = problem(np.random.default_rng(2), *size)
+    C = precision_from_the_model_page(U, T, X, p)
+    mean = -np.linalg.solve(C, (X[:, :p].T @ X[:, p:]).ravel())
+    m = len(scatter.F)
+    zero = Noise(np.zeros((p, q)), np.zeros((p, m)), np.zeros((p, q)))
+    W12, _ = solver.draw(U, T, scatter, zero)
+    np.testing.assert_allclose(W12.ravel(), mean, rtol=1e-8, atol=1e-11)
+
+
+@pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+def test_unit_noise_is_a_square_root_of_the_covariance(size, solver):
+    p, q, n = size
+    U, T, scatter, X = problem(np.random.default_rng(3), *size)
+    silent = FactorScatter(n, scatter.S11, np.zeros((p, q)), scatter.F)  # no S12: the draw is the noise part
+    root = np.stack([solver.draw(U, T, silent, e)[0].ravel() for e in unit_noises(p, q, len(scatter.F))], axis=1)
+    covariance = np.linalg.inv(precision_from_the_model_page(U, T, X, p))
+    np.testing.assert_allclose(root @ root.T, covariance, rtol=1e-7, atol=1e-10 * np.abs(covariance).max())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_residual_bounds_the_error_in_standard_deviations(seed):
+    """``(w - exact)' C (w - exact) <= residual^2``: the claim by which the tolerance is chosen."""
+    rng = np.random.default_rng(seed)
+    U, T, scatter, _ = problem(rng, 3, 20, 60)
+    noise = Noise.draw(rng, 3, 20, len(scatter.F))
+    exact, _ = Dense().draw(U, T, scatter, noise)
+    for tolerance in (1e-1, 1e-3, 1e-5):
+        W12, info = Dual(tolerance=tolerance).draw(U, T, scatter, noise)
+        error = (W12 - exact).ravel()
+        assert info.residual <= tolerance
+        assert (
+            np.sqrt(error @ CrossPrecision(U, T, scatter).to_dense() @ error) <= info.residual * (1 + 1e-6) + 1e-9
+        )
+
+
+def test_scales_of_zero_and_of_any_size():
+    """A scale of 0 pins its entry to an exact 0; scales from 1e-200 to 1e6 leave both solvers agreeing."""
+    rng = np.random.default_rng(4)
+    U, T, scatter, _ = problem(rng, 3, 12, 40)
+    T = 10.0 ** rng.uniform(-8, 4, T.shape)
+    T[0, :4], T[1, 2], T[2, 5] = 0.0, 1e-200, 1e6
+    noise = Noise.draw(rng, 3, 12, len(scatter.F))
+    dense, dual = (solver.draw(U, T, scatter, noise)[0] for solver in SOLVERS.values())
+    assert (dual[0, :4] == 0).all()
+    assert (dense[0, :4] == 0).all()
+    np.testing.assert_allclose(dual / np.sqrt(T + (T == 0)), dense / np.sqrt(T + (T == 0)), rtol=1e-5, atol=1e-7)
+
+
+def test_collinear_copies_and_columns_without_scatter():
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((30, 6))
+    X = np.column_stack([X, X[:, 3], X[:, 3], np.zeros(30)])
+    scatter = from_columns(X[:, :2], X[:, 2:])
+    assert len(scatter.F) == 4  # the copies and the empty column add no row to the factor
+    U, T = np.eye(2), rng.exponential(1, (2, 7))
+    noise = Noise.draw(rng, 2, 7, len(scatter.F))
+    dense, dual = (solver.draw(U, T, scatter, noise)[0] for solver in SOLVERS.values())
+    np.testing.assert_allclose(dual, dense, rtol=1e-7, atol=1e-9)
+
+
+def test_no_scatter_at_all_returns_the_prior():
+    """``S = 0``: ``C = U ⊗ I + diag(1/T)`` and the factor has no rows."""
+    scatter = from_matrix(np.zeros((5, 5)), n=1, p=2)
+    assert scatter.F.shape == (0, 3)
+    U, T = np.array([[2.0, 0.5], [0.5, 1.0]]), np.full((2, 3), 0.5)
+    noise = Noise.draw(np.random.default_rng(0), 2, 3, 0)
+    for solver in SOLVERS.values():
+        expected = np.linalg.solve(U + 2 * np.eye(2), np.linalg.cholesky(U) @ noise.Z1 + np.sqrt(2) * noise.Z3)
+        np.testing.assert_allclose(solver.draw(U, T, scatter, noise)[0], expected, rtol=1e-12)
+
+
+def test_missed_tolerance_is_an_error_that_says_what_to_do():
+    rng = np.random.default_rng(6)
+    U, T, scatter, _ = problem(rng, 3, 40, 100)
+    noise = Noise.draw(rng, 3, 40, len(scatter.F))
+    with pytest.raises(SolverError, match=r"after 2 iterations, short of 1e-05.*max_iterations"):
+        Dual(max_iterations=2).draw(U, T, scatter, noise)
+
+
+def test_the_preconditioner_is_exact_when_all_scales_are_equal():
+    """With one scale for all, ``K`` *is* its Kronecker mean: a single iteration."""
+    rng = np.random.default_rng(7)
+    U, T, scatter, _ = problem(rng, 3, 50, 20)
+    noise = Noise.draw(rng, 3, 50, len(scatter.F))
+    _, info = Dual().draw(U, np.full_like(T, 0.3), scatter, noise)
+    assert info.iterations == 1
+
+
+def test_the_preconditioner_pays_and_more_so_with_more_variables():
+    """Iterations with and without it, to the same residual: the solver's central claim."""
+    rng = np.random.default_rng(8)
+    gain = []
+    for q in (100, 400, 1600):
+        spectrum = 10.0 ** np.linspace(1, -1, 60)  # correlated columns, as expression data are
+        X = rng.standard_normal((60, 60)) * spectrum @ rng.standard_normal((60, 3 + q))
+        C = CrossPrecision(np.eye(3), rng.exponential(2 / q, (3, q)), from_columns(X[:, :3], X[:, 3:]))
+        G, F = dual_blocks(C, whitened_blocks(C)), C.scatter.F
+        rhs = rng.standard_normal((3, len(F)))
+        counts = [
+            conjugate_gradients(lambda s, G=G, F=F: s + apply_blocks(G, s @ F) @ F.T, M, rhs, 1e-8, 1000)[
+                1
+            ].iterations
+            for M in (lambda s: s, kronecker_mean_inverse(G, C.scatter))
+        ]
+        gain.append(counts[0] / counts[1])
+    assert gain == sorted(gain)
+    assert gain[0] > 5
+    assert gain[-1] > 20

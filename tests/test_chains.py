@@ -1,0 +1,84 @@
+"""Running: schedules, streams, and the same numbers however the chains are spread."""
+
+from __future__ import annotations
+
+import joblib
+import numpy as np
+import pytest
+
+from markovblanket import chains, gibbs
+from markovblanket.chains import Schedule
+from markovblanket.contracts import Problem
+from markovblanket.priors import Laplace
+from markovblanket.scatter import from_columns
+from markovblanket.solvers import Dual
+
+
+@pytest.fixture(scope="module")
+def problem():
+    X = np.random.default_rng(0).standard_normal((40, 9))
+    return Problem(from_columns(X[:, :2], X[:, 2:]), Laplace(), Dual())
+
+
+SCHEDULE = Schedule(warmup=5, draws=8, thin=3)
+
+
+def test_a_stream_keeps_every_thin_th_state_after_warm_up(problem):
+    """Replays the chain sweep by sweep from the same generator."""
+    kept = [draw for draw in chains.stream(np.random.default_rng(1), problem, SCHEDULE) if draw is not None]
+    rng = np.random.default_rng(1)
+    state = gibbs.start(rng, problem)
+    expected = []
+    for sweep in range(1, 5 + 8 * 3 + 1):
+        state, info = gibbs.sweep(rng, state, problem)
+        if sweep > 5 and (sweep - 5) % 3 == 0:
+            expected.append(gibbs.derive(rng, state, info, problem.scatter))
+    assert len(kept) == len(expected) == 8
+    for one, other in zip(kept, expected, strict=True):
+        np.testing.assert_array_equal(one.W12, other.W12)
+        np.testing.assert_array_equal(one.W22_diagonal, other.W22_diagonal)
+        assert one.hyper == other.hyper
+
+
+def test_the_stream_counts_every_sweep(problem):
+    assert sum(1 for _ in chains.stream(np.random.default_rng(0), problem, SCHEDULE)) == SCHEDULE.sweeps == 29
+
+
+def test_same_numbers_for_any_number_of_jobs_and_backend(problem):
+    runs = [chains.run(problem, SCHEDULE, chains=3, seed=7, n_jobs=n_jobs) for n_jobs in (None, 2)]
+    with joblib.parallel_config(backend="threading"):
+        runs.append(chains.run(problem, SCHEDULE, chains=3, seed=7, n_jobs=3))
+    for other in runs[1:]:
+        assert other.keys() == runs[0].keys()
+        for name, array in runs[0].items():
+            np.testing.assert_array_equal(array, other[name], err_msg=name)
+
+
+def test_chains_differ_from_each_other_and_more_chains_change_none(problem):
+    two, three = (chains.run(problem, SCHEDULE, chains=c, seed=7) for c in (2, 3))
+    np.testing.assert_array_equal(two["W12"], three["W12"][:2])
+    assert not np.array_equal(two["W12"][0], two["W12"][1])
+
+
+def test_starts_are_wider_than_the_posterior(problem):
+    """Over-dispersed: starting W11 and the learned rate spread more than the draws they lead to."""
+    rng = np.random.default_rng(3)
+    starts = [gibbs.start(rng, problem) for _ in range(300)]
+    draws = chains.run(problem, Schedule(200, 1000), chains=1, seed=1)
+    assert np.std([np.log(s.W11[0, 0]) for s in starts]) > 1.5 * np.log(draws["W11"][..., 0, 0]).std()
+    assert np.std([np.log(s.hyper["gamma"]) for s in starts]) > 1.5 * np.log(draws["gamma"]).std()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"warmup": -1}, {"draws": 0}, {"thin": 0}, {"draws": 1.5}, {"draws": True}, {"warmup": "10"}]
+)
+def test_impossible_schedules_are_refused(wrong):
+    (name,) = wrong
+    with pytest.raises(ValueError, match=rf"{name}=.*whole number"):
+        Schedule(**wrong)
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5])
+def test_impossible_numbers_of_chains_are_refused(problem, count):
+    with pytest.raises(ValueError, match="chains="):
+        chains.run(problem, SCHEDULE, chains=count)
