@@ -52,6 +52,7 @@ bench: $(VENV)/.installed-all  ## cost against size and against peers
 	$(BIN)/python benchmarks/run.py
 
 docs: $(VENV)/.installed-docs  ## the site, into docs/_build/html
+	rm -rf docs/generated  # pages of functions that are gone would fail the build
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
 clean:  ## remove what builds and test runs left behind; virtual environments stay
@@ -60,10 +61,10 @@ clean:  ## remove what builds and test runs left behind; virtual environments st
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # pip is the last thing `python -m venv` makes, so its presence means the environment is whole.
-%/bin/pip:
+$(VENV)/bin/pip $(FLOORS_VENV)/bin/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "markovblanket needs Python 3.11 or newer, and '$(PYTHON)' is not: name one with  make PYTHON=..."; exit 1; }
-	$(PYTHON) -m venv $*
+	$(PYTHON) -m venv $(@:%/bin/pip=%)
 
 # One stamp per extra: pip runs again only after pyproject.toml changed.
 $(FLOORS_VENV)/.installed-floors: pyproject.toml | $(FLOORS_VENV)/bin/pip

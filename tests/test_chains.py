@@ -17,6 +17,7 @@ from markovblanket.solvers import Dual
 @pytest.fixture(scope="module")
 def problem():
     X = np.random.default_rng(0).standard_normal((40, 9))
+    X[:, :2] += X[:, 2:4] - X[:, 5:7]
     return Problem(from_columns(X[:, :2], X[:, 2:]), Laplace(), Dual())
 
 

@@ -187,7 +187,7 @@ def _named(choice: Any, known: dict[str, Any], role: str) -> Any:
 
 def _settings(given: Given, problem: Problem, schedule: Schedule) -> dict[str, Any]:
     """All that is needed to do it again."""
-    parts = {"prior": problem.prior, "solver": problem.solver}
+    parts: dict[str, Any] = {"prior": problem.prior, "solver": problem.solver}
     described = {role: {"name": type(part).__name__, **asdict(part)} for role, part in parts.items()}
     packages = ("markovblanket", "numpy", "scipy")
     versions = {"python": platform.python_version()} | {name: metadata.version(name) for name in packages}

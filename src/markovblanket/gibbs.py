@@ -21,7 +21,7 @@ def sweep(rng: np.random.Generator, state: ChainState, problem: Problem) -> tupl
     W12, solve = prior.draw_cross(rng, state, scatter, problem.solver)  # W12  | W11, T, S
     G = query_quadratic(W12, scatter)
     c, hyper = prior.draw_factor(  # joint scale of (W12, T, hyper)  | W11, S
-        rng, hyper, np.vdot(W12, scatter.S12), np.vdot(np.linalg.inv(state.W11), G)
+        rng, hyper, float(np.vdot(W12, scatter.S12)), float(np.vdot(np.linalg.inv(state.W11), G))
     )
     W11 = draw_query(rng, state.W11, c * c * G, scatter)  # W11  | W12, S
     return ChainState(W11, c * W12, c * c * T, hyper), SweepInfo(solve.iterations, solve.residual, c)

@@ -246,7 +246,7 @@ class Posterior:
         """``-w_ij / sqrt(w_ii w_jj)`` of chosen pairs, draw by draw."""
         w_ii = stacked(self.W11)[:, i, i]
         w_jj = stacked(self.draws["W22_diagonal"])[:, j]
-        return np.asarray(-stacked(self.W12)[:, i, j] / np.sqrt(w_ii * w_jj))
+        return -stacked(self.W12)[:, i, j] / np.sqrt(w_ii * w_jj)
 
     def _edge_frame(self, names: dict[str, list[Any]], block: dict[str, Array], level: float) -> pd.DataFrame:
         """Names, then what the draws of the weights say, surest first."""
@@ -276,7 +276,7 @@ class Posterior:
     def _fixed(self, name: str) -> Array | float:
         """A column mean or sd; a scatter matrix was taken as given, so 0 and 1 there."""
         default = 0.0 if name.endswith("mean") else 1.0
-        return np.asarray(self.fixed[name].values) if name in self.fixed else default
+        return self.fixed[name].values if name in self.fixed else default
 
 
 def load(path: str | Path) -> Posterior:

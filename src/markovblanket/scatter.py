@@ -14,8 +14,8 @@ from scipy import linalg
 
 from markovblanket.contracts import Array
 
-# A factor row this much shorter than the longest adds less than rounding to any entry of S22.
-NEGLIGIBLE = 1e-14
+# A factor row that is this small in every column, relative to the column, adds less than rounding to S22.
+NEGLIGIBLE = 1e-10
 # How far a given scatter may be from symmetric and positive semi-definite, relative to its diagonal.
 ROUNDING = 1e-8
 
@@ -37,12 +37,12 @@ class FactorScatter:
     @cached_property
     def row_sizes(self) -> Array:
         """``diag(F F')``: the eigenvalues of ``S22`` that are not zero, while the rows are orthogonal."""
-        return np.asarray(np.einsum("kj,kj->k", self.F, self.F))
+        return np.einsum("kj,kj->k", self.F, self.F)
 
     @cached_property
     def column_sizes(self) -> Array:
         """``diag(S22)``."""
-        return np.asarray(np.einsum("kj,kj->j", self.F, self.F))
+        return np.einsum("kj,kj->j", self.F, self.F)
 
     @cached_property
     def inverse_diagonal(self) -> Array:
@@ -50,7 +50,7 @@ class FactorScatter:
         m, q = self.F.shape
         if m == q:
             inverse_factor = linalg.inv(np.linalg.cholesky(self.F.T @ self.F + np.eye(q)))
-            return np.asarray(np.einsum("ij,ij->j", inverse_factor, inverse_factor))
+            return np.einsum("ij,ij->j", inverse_factor, inverse_factor)
         L = np.linalg.cholesky(self.F @ self.F.T + np.eye(m))
         hat = linalg.solve_triangular(L, self.F, lower=True)
         return 1.0 - np.einsum("kj,kj->j", hat, hat)
@@ -59,7 +59,7 @@ class FactorScatter:
 def from_columns(X1: Array, X2: Array) -> FactorScatter:
     """The scatter of Gaussian columns: ``S11 = X1'X1``, ``S12 = X1'X2`` and a factor of ``X2'X2``."""
     n, q = X2.shape
-    F = X2 if n <= q else np.linalg.qr(X2, mode="r")
+    F: Array = X2 if n <= q else linalg.qr(X2, mode="r")[0][:q]
     return FactorScatter(n, X1.T @ X1, X1.T @ X2, rotated(F))
 
 
@@ -79,23 +79,22 @@ def rotated(F: Array) -> Array:
     """``V'F`` where ``F F' = V Λ V'``: the same ``F'F``, with orthogonal rows, negligible ones dropped."""
     _, V = np.linalg.eigh(F @ F.T)
     F = V.T @ F
-    sizes = np.sqrt(np.einsum("kj,kj->k", F, F))
-    return np.ascontiguousarray(F[sizes > NEGLIGIBLE * sizes.max(initial=0.0)])
+    lengths = np.sqrt(np.einsum("kj,kj->j", F, F))
+    return np.ascontiguousarray(F[(np.abs(F) > NEGLIGIBLE * lengths).any(axis=1)])
 
 
 def semidefinite_root(S: Array) -> Array:
     """``R`` with ``R'R = S``, accurate for every variable however different their scales are."""
     scale = np.sqrt(np.diag(S))
     values, V = np.linalg.eigh(correlation(S))
-    root: Array = np.sqrt(np.maximum(values, 0.0))[:, None] * V.T * scale
-    return root
+    return np.sqrt(np.maximum(values, 0.0))[:, None] * V.T * scale
 
 
 def correlation(S: Array) -> Array:
     """``S`` scaled to unit diagonal; variables with no scatter get zeros."""
     scale = np.sqrt(np.diag(S))
     inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-    return np.asarray(inverse[:, None] * S * inverse)
+    return inverse[:, None] * S * inverse
 
 
 def checked(S: Array) -> Array:

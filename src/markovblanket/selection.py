@@ -25,7 +25,7 @@ def by_level(probability: Array, level: float) -> Mask:
     """Edges whose central credible interval at ``level`` excludes zero."""
     if not 0 < level < 1:
         raise ValueError(f"level={level!r}: a credibility level lies between 0 and 1")
-    return np.asarray(probability > (1 + level) / 2)
+    return probability > (1 + level) / 2
 
 
 def by_false_sign_rate(probability: Array, fdr: float) -> Mask:

@@ -81,8 +81,8 @@ def simulate(
     rows, query, rest : int
         Numbers of observations, of query variables (Q1, Q2, ...) and of remaining variables (V1, V2, ...),
         their names padded with zeros so that they sort.
-    density, weights, hubs, margin, unit_variances
-        The network's options, see `network`.
+    density, weights, hubs, margin, unit_variances : as in `network`
+        The network's options.
     seed : int, numpy.random.SeedSequence or None
         Fixes every draw; None takes fresh entropy.
 
@@ -114,7 +114,7 @@ def simulate(
         margin=margin,
         unit_variances=unit_variances,
     )
-    latent = pd.DataFrame(gaussian_rows(rng, rows, W), columns=names)
+    latent = pd.DataFrame(_gaussian_rows(rng, rows, W), columns=names)
     return Simulated(table=latent.copy(), latent=latent, query=names[:query], W=W)
 
 
@@ -185,12 +185,6 @@ def network(
         deviation = np.sqrt(np.diag(linalg.inv(W)))
         W *= np.outer(deviation, deviation)
     return W
-
-
-def gaussian_rows(rng: np.random.Generator, rows: int, W: Array) -> Array:
-    """Independent rows of ``N(0, W^-1)``: with ``W = L L'`` each is ``L'^-1 z`` for a standard normal z."""
-    L, Z = linalg.cholesky(W, lower=True), rng.standard_normal((rows, len(W)))
-    return np.ascontiguousarray(linalg.solve_triangular(L, Z.T, lower=True, trans="T").T)
 
 
 @dataclass(frozen=True)
@@ -274,6 +268,12 @@ def _propensities(rng: np.random.Generator, variables: int, mean: float, hubs: f
         return np.full(variables, mean)
     total = 1 / hubs - 1
     return rng.beta(total * mean, total * (1 - mean), variables)
+
+
+def _gaussian_rows(rng: np.random.Generator, rows: int, W: Array) -> Array:
+    """Independent rows of ``N(0, W^-1)``: with ``W = L L'`` each is ``L'^-1 z`` for a standard normal z."""
+    L, Z = linalg.cholesky(W, lower=True), rng.standard_normal((rows, len(W)))
+    return np.ascontiguousarray(linalg.solve_triangular(L, Z.T, lower=True, trans="T").T)
 
 
 def _names(letter: str, count: int) -> list[str]:

@@ -143,8 +143,9 @@ class Standardisation:
         unit = X / reach  # squares of columns near 1e200 would overflow
         mean, sd = unit.mean(axis=0), unit.std(axis=0)
         # Rounding leaves a constant column a spread of about 1e-16 of its values.
-        for j in np.flatnonzero(sd <= 1e-14):
-            raise ValueError(f"column {names[j]!r} is constant; leave it out")
+        for name, width in zip(names, sd, strict=True):
+            if width <= 1e-14:
+                raise ValueError(f"column {name!r} is constant; leave it out")
         return cls(mean * reach, sd * reach)
 
     def apply(self, X: Array) -> Array:

@@ -54,8 +54,9 @@ class Case:
 
     def __post_init__(self) -> None:
         p, q, n = self.size
+        sizes = self.spread * np.geomspace(1 / 3, 3, q)  # from columns the prior decides to ones the data do
         mixing = np.eye(q) + 0.5 * np.eye(q, k=1)
-        X2 = self.spread * np.random.default_rng([p, q, n]).standard_normal((n, q)) @ mixing
+        X2 = np.random.default_rng([p, q, n]).standard_normal((n, q)) @ mixing * sizes
         object.__setattr__(self, "X2", X2)
 
     def __str__(self) -> str:
@@ -78,7 +79,8 @@ def functionals(theta: Theta, X1: Array, X2: Array) -> dict[str, Array]:
     """What is watched: parameters, and parameters coupled with the data they were drawn from."""
     S11, S12, S22 = X1.swapaxes(1, 2) @ X1, X1.swapaxes(1, 2) @ X2, X2.T @ X2
     W11, W12, T, U = theta.W11, theta.W12, theta.T, np.linalg.inv(theta.W11)
-    A = S22 + np.eye(len(S22))
+    A, R = S22 + np.eye(len(S22)), X1 + X2 @ W12.swapaxes(1, 2) @ U
+    residual = (R**2).sum(axis=1) / np.einsum("rii->ri", U)
     watched = {
         "log|W11|": np.linalg.slogdet(W11)[1],
         "tr W11": np.trace(W11, axis1=1, axis2=2),
@@ -101,6 +103,8 @@ def functionals(theta: Theta, X1: Array, X2: Array) -> dict[str, Array]:
         "tr W11 S11": np.einsum("rij,rij->r", W11, S11),
         "W11 S11 corner": W11[:, 0, -1] * S11[:, 0, -1],
         "likelihood": reference.log_likelihood(theta, S11, S12, S22, len(X2)),
+        "residual first": residual[:, 0],
+        "residual last": residual[:, -1],
         "t first": T[:, 0, 0],
         "t row end": T[:, 0, -1],
         "log T": np.log(T).sum((1, 2)),

@@ -18,7 +18,10 @@ FALSE_ALARM = 1e-7
 
 
 def p_value_of_density(
-    sample: Array, log_density: Callable[[Array], Array], points: int = 100_001, support: tuple[float, float] = (-np.inf, np.inf)
+    sample: Array,
+    log_density: Callable[[Array], Array],
+    points: int = 100_001,
+    support: tuple[float, float] = (-np.inf, np.inf),
 ) -> float:
     """Kolmogorov-Smirnov p-value of a sample against a normalised log density, integrated numerically.
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.special import kv, logsumexp
 from scipy.stats import gamma, geninvgauss, invgamma
-from variates.agreement import FALSE_ALARM, p_value_of_law, p_value_on_log_scale
 
 from markovblanket.variates import generalized_inverse_gaussian as gig
+from variates.agreement import FALSE_ALARM, p_value_of_law, p_value_on_log_scale
 
 COUNT = 20_000
 LAWS = [
@@ -47,7 +47,9 @@ def test_agrees_with_scipy(order, omega):
 def test_edges_are_gamma_and_inverse_gamma():
     x = gig.draw(np.random.default_rng(5), 1.7, 4.0, 0.0, size=COUNT)
     assert p_value_of_law(x, gamma(1.7, scale=0.5).cdf) > FALSE_ALARM
-    np.testing.assert_allclose(gig.log_density(x[:20], 1.7, 4.0, 0.0), gamma(1.7, scale=0.5).logpdf(x[:20]), rtol=1e-9)
+    np.testing.assert_allclose(
+        gig.log_density(x[:20], 1.7, 4.0, 0.0), gamma(1.7, scale=0.5).logpdf(x[:20]), rtol=1e-9
+    )
     x = gig.draw(np.random.default_rng(6), -1.7, 0.0, 4.0, size=COUNT)
     assert p_value_of_law(x, invgamma(1.7, scale=2.0).cdf) > FALSE_ALARM
     np.testing.assert_allclose(
@@ -99,7 +101,9 @@ def test_sizes():
     assert gig.draw(rng, 1.0, 1.0, 1.0, size=0).shape == (0,)
 
 
-@pytest.mark.parametrize(("order", "a", "b"), [(0.0, 1.0, 0.0), (-1.0, 1.0, 0.0), (1.0, 0.0, 1.0), (1.0, -1.0, 1.0), (np.nan, 1.0, 1.0)])
+@pytest.mark.parametrize(
+    ("order", "a", "b"), [(0.0, 1.0, 0.0), (-1.0, 1.0, 0.0), (1.0, 0.0, 1.0), (1.0, -1.0, 1.0), (np.nan, 1.0, 1.0)]
+)
 def test_refuses_what_is_not_integrable(order, a, b):
     with pytest.raises(ValueError, match="generalised inverse Gaussian"):
         gig.draw(np.random.default_rng(0), order, a, b)

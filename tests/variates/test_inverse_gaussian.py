@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from scipy.stats import invgauss
-from variates.agreement import FALSE_ALARM, p_value_of_law, p_value_on_log_scale
 
 from markovblanket.variates import inverse_gaussian
+from variates.agreement import FALSE_ALARM, p_value_of_law, p_value_on_log_scale
 
 COUNT = 20_000
 
@@ -71,7 +71,9 @@ def test_broadcasts_and_stays_finite_over_the_whole_range():
     assert not np.any(np.isnan(inverse_gaussian.log_density(x, mean, shape)))
 
 
-@pytest.mark.parametrize(("mean", "shape"), [(0.0, 1.0), (-1.0, 1.0), (np.nan, 1.0), (1.0, 0.0), (1.0, np.inf), (1.0, np.nan)])
+@pytest.mark.parametrize(
+    ("mean", "shape"), [(0.0, 1.0), (-1.0, 1.0), (np.nan, 1.0), (1.0, 0.0), (1.0, np.inf), (1.0, np.nan)]
+)
 def test_refuses_parameters_outside_the_range(mean, shape):
     with pytest.raises(ValueError, match="must be positive"):
         inverse_gaussian.draw(np.random.default_rng(0), mean, shape)

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import gamma, norm
-from variates.agreement import FALSE_ALARM, p_value_of_law
 
 from markovblanket.variates import slice as slice_sampling
+from variates.agreement import FALSE_ALARM, p_value_of_law
 
 
 def log_gamma(x):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from scipy.stats import norm, truncnorm
-from variates.agreement import FALSE_ALARM, p_value_of_density, p_value_of_law
 
 from markovblanket.variates import truncated_normal
+from variates.agreement import FALSE_ALARM, p_value_of_density, p_value_of_law
 
 COUNT = 20_000
 INTERVALS = [
@@ -74,7 +74,9 @@ def test_slivers_are_uniform_and_closed(centre):
     lower, upper = centre, centre + 1e-14 * max(abs(centre), 1.0)
     x = truncated_normal.draw(np.random.default_rng(4), np.full(2_000, lower), upper)
     assert np.all((x >= lower) & (x <= upper))
-    assert np.mean(x - lower) == pytest.approx((upper - lower) / 2, abs=np.spacing(abs(centre)) + 0.05 * (upper - lower))
+    assert np.mean(x - lower) == pytest.approx(
+        (upper - lower) / 2, abs=np.spacing(abs(centre)) + 0.05 * (upper - lower)
+    )
     assert truncated_normal.log_density(lower, lower, upper) == pytest.approx(-np.log(upper - lower), rel=1e-9)
 
 

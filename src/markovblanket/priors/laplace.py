@@ -54,7 +54,7 @@ class Laplace(ScaleMixture):
         """Scales from the prior; a learned rate from a wide range about ``sqrt(2q)``, where a row of ``W12``
         has about unit length.
         """
-        gamma = self.gamma or math.sqrt(2 * q) * math.exp(rng.uniform(-1.5, 1.5))
+        gamma = self.gamma or math.sqrt(2 * q) * math.exp(rng.uniform(-2, 2))
         return rng.exponential(2 / gamma**2, (p, q)), self._hyper(gamma)
 
     def draw_scales(self, rng: np.random.Generator, W12: Array, hyper: Hyper) -> tuple[Array, Hyper]:

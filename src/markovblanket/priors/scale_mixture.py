@@ -23,7 +23,8 @@ class ScaleMixture:
         self, rng: np.random.Generator, state: ChainState, scatter: Scatter, solver: Solver
     ) -> tuple[Array, SolveInfo]:
         """``W12 | W11, T, S ~ N(-C^-1 S12, C^-1)``."""
-        noise = Noise.draw(rng, *state.W12.shape, len(scatter.F))
+        p, q = state.W12.shape
+        noise = Noise.draw(rng, p, q, len(scatter.F))
         return solver.draw(np.linalg.inv(state.W11), state.T, scatter, noise)
 
     def draw_factor(

@@ -78,12 +78,12 @@ def whitened_blocks(C: CrossPrecision) -> Array:
 def dual_blocks(C: CrossPrecision, P: Array) -> Array:
     """``G_j = Lu' E_j^-1 Lu``, q x p x p; eigenvalues in [0, 1)."""
     M = C.root_T.T[:, :, None] * C.root_U
-    return np.asarray(M.transpose(0, 2, 1) @ P @ M)
+    return M.transpose(0, 2, 1) @ P @ M
 
 
 def apply_blocks(blocks: Array, Y: Array) -> Array:
     """Column j of ``Y`` (p x q) multiplied by block j."""
-    return np.asarray(np.einsum("jab,bj->aj", blocks, Y))
+    return np.einsum("jab,bj->aj", blocks, Y)
 
 
 def kronecker_mean_inverse(G: Array, scatter: Scatter) -> Operator:

@@ -39,13 +39,12 @@ class CrossPrecision:
     def whitened_to_dense(self) -> Array:
         """``sqrt(T) C sqrt(T)``, finite also where ``T`` is zero."""
         s = self.root_T.ravel()
-        dense: Array = s[:, None] * np.kron(self.U, self._A()) * s + np.eye(s.size)
-        return dense
+        return s[:, None] * np.kron(self.U, self._A()) * s + np.eye(s.size)
 
     def right_hand_side(self, noise: Noise) -> Array:
         """``sqrt(T) (eta - S12)`` where ``eta = Lu (Z1 + Z2 F) + Z3 / sqrt(T) ~ N(0, C)``."""
         coupled = self.root_U @ (noise.Z1 + noise.Z2 @ self.scatter.F)
-        return np.asarray(self.root_T * (coupled - self.scatter.S12) + noise.Z3)
+        return self.root_T * (coupled - self.scatter.S12) + noise.Z3
 
     def _A(self) -> Array:
         F = self.scatter.F

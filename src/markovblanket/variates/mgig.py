@@ -20,11 +20,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh
 
 from markovblanket.contracts import Array
-from markovblanket.variates.factors import cholesky, semidefinite_factor, solve_lower
-from markovblanket.variates.wishart import draw_from_factor
+from markovblanket.variates.factors import cholesky, semidefinite_factor, solve_lower, stacked_root
+from markovblanket.variates.wishart import draw_root
 
 __all__ = ["Enclosure", "EnclosureError", "draw", "enclose", "log_density", "semidefinite_factor", "step"]
 
@@ -43,25 +42,19 @@ class Enclosure:
         The bounds, p x p.
     steps : int
         How many random maps were composed.
+    gap : float
+        Relative width: the largest ``v'(upper - lower)v / v'upper v``, between 0 and 1.
     """
 
     lower: Array
     upper: Array
     steps: int
-
-    @property
-    def gap(self) -> float:
-        """Relative width: the largest ``v'(upper - lower)v / v'upper v``, between 0 and 1."""
-        return float(np.abs(eigh(self.upper - self.lower, self.upper, eigvals_only=True)).max())
+    gap: float
 
     @property
     def midpoint(self) -> Array:
         """Halfway between the bounds, so within half the gap of the exact draw."""
         return 0.5 * (self.lower + self.upper)
-
-    def inverse(self) -> Enclosure:
-        """The enclosure of ``X^-1``: inversion reverses the order."""
-        return Enclosure(_inverse(self.upper), _inverse(self.lower), self.steps)
 
 
 def step(rng: np.random.Generator, X: Array, order: float, B: Array, G: Array, steps: int = 1) -> Array:
@@ -101,12 +94,13 @@ def step(rng: np.random.Generator, X: Array, order: float, B: Array, G: Array, s
     Bernadac, E. (1995). Random continued fractions and inverse Gaussian distribution on a symmetric cone.
     Journal of Theoretical Probability 8, 221-259.
     """
-    if order < 0:
-        return _inverse(step(rng, _inverse(X), -order, G, B, steps))
+    L = cholesky(X, "MGIG: X")
     maps = _Maps.of(order, B, G)
+    if order < 0:
+        L = stacked_root(solve_lower(L, np.eye(len(L))))
     for _ in range(steps):
-        X = _apply(X, maps.H, *maps.draw(rng))
-    return X
+        L = _apply(L, maps.H, *maps.draw(rng))
+    return _square(L, inverse=order < 0)
 
 
 def enclose(
@@ -153,20 +147,22 @@ def enclose(
     Propp, J. G. and Wilson, D. B. (1996). Exact sampling with coupled Markov chains and applications to
     statistical mechanics. Random Structures and Algorithms 9, 223-252.
     """
-    if order < 0:
-        return enclose(rng, -order, G, B, tolerance, max_steps).inverse()
     maps = _Maps.of(order, B, G)
     past = [maps.draw(rng)]
     while True:
-        found = _compose(maps.H, past)
-        if found.gap <= tolerance:
-            return found
+        lower, upper = _compose(maps.H, past)
+        gap = _gap(lower, upper)
+        if gap <= tolerance:
+            break
         if 2 * len(past) > max_steps:
             raise EnclosureError(
-                f"MGIG: after {found.steps} steps the relative gap is {found.gap:.3g}, above the tolerance "
+                f"MGIG: after {len(past)} steps the relative gap is {gap:.3g}, above the tolerance "
                 f"{tolerance:.3g}; raise max_steps (now {max_steps}) or the tolerance"
             )
         past += [maps.draw(rng) for _ in range(len(past))]
+    if order < 0:  # inversion reverses the order and keeps the gap
+        lower, upper = upper, lower
+    return Enclosure(_square(lower, order < 0), _square(upper, order < 0), len(past), gap)
 
 
 def draw(
@@ -234,7 +230,7 @@ def log_density(X: Array, order: float, B: Array, G: Array) -> float:
     -2.0
     """
     try:
-        L = np.linalg.cholesky(X)
+        L = np.asarray(np.linalg.cholesky(X), dtype=float)
     except np.linalg.LinAlgError:
         return -np.inf
     root = solve_lower(L, np.eye(len(X)))
@@ -245,7 +241,7 @@ def log_density(X: Array, order: float, B: Array, G: Array) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Maps:
-    """The random maps of one law: degrees of freedom, a factor of ``B^-1``, and H."""
+    """The random maps of one law, or of the inverse's for negative order: a factor of ``B^-1``, and H."""
 
     df: float
     root: Array
@@ -255,40 +251,46 @@ class _Maps:
     def of(cls, order: float, B: Array, G: Array) -> _Maps:
         """Factor B and G once."""
         p = B.shape[0]
-        if not order > 0.5 * (p - 1):
+        if not abs(order) > 0.5 * (p - 1):
             raise ValueError(f"MGIG on {p} x {p} matrices needs |order| > {0.5 * (p - 1)}, got {order}")
+        if order < 0:
+            B, G = G, B
         L = cholesky(B, "MGIG: the matrix B (G for negative order)")
-        return cls(2.0 * order, solve_lower(L, np.eye(p)).T, semidefinite_factor(G))
+        return cls(2.0 * abs(order), solve_lower(L, np.eye(p)).T, semidefinite_factor(G))
 
     def draw(self, rng: np.random.Generator) -> tuple[Array, Array]:
-        """``Y ~ Wishart_p(2 order, B^-1)`` and ``W0 ~ Wishart_p(2 order, I)``."""
-        return draw_from_factor(rng, self.df, self.root), draw_from_factor(rng, self.df, np.eye(len(self.H)))
+        """Roots of ``Y ~ Wishart_p(2 order, B^-1)`` and ``W0 ~ Wishart_p(2 order, I)``."""
+        p = len(self.H)
+        return self.root @ draw_root(rng, self.df, p), draw_root(rng, self.df, p)
 
 
-def _apply(X: Array, H: Array, Y: Array, W0: Array) -> Array:
-    """``X' = Y + H (W0 + H' X^-1 H)^-1 H'``, positive definite by construction."""
-    M = solve_lower(cholesky(X, "MGIG: X"), H)
-    return _close(H, Y, W0 + M.T @ M)
+# The maps act on roots: X = L L', Y = R R', W0 = T T'. Sums become stacks and are triangularised by QR, so a
+# draw that is nearly singular costs no digits, and what comes out is positive definite by construction.
 
 
-def _close(H: Array, Y: Array, inner: Array) -> Array:
-    """``Y + H inner^-1 H'``."""
-    N = solve_lower(cholesky(inner, "MGIG: W0 + H' X^-1 H"), H.T)
-    X: Array = Y + N.T @ N
+def _apply(L: Array, H: Array, R: Array, T: Array) -> Array:
+    """Root of ``Y + H (W0 + H' X^-1 H)^-1 H'``."""
+    K = stacked_root(T.T, solve_lower(L, H))
+    return stacked_root(R.T, solve_lower(K, H.T))
+
+
+def _compose(H: Array, past: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Roots of what the maps in ``past``, newest first, make of zero and of infinity."""
+    R, T = past[-1]
+    lower, upper = stacked_root(R.T), stacked_root(R.T, solve_lower(T, H.T))
+    for R, T in reversed(past[:-1]):
+        lower, upper = _apply(lower, H, R, T), _apply(upper, H, R, T)
+    return lower, upper
+
+
+def _gap(lower: Array, upper: Array) -> float:
+    """Relative width, from the largest eigenvalue of ``lower^-1 upper`` in roots."""
+    largest = np.linalg.norm(solve_lower(lower, upper), 2)
+    return max(0.0, 1.0 - 1.0 / float(largest) ** 2)
+
+
+def _square(L: Array, inverse: bool) -> Array:
+    """``L L'`` or its inverse."""
+    root = solve_lower(L, np.eye(len(L))).T if inverse else L
+    X: Array = root @ root.T
     return X
-
-
-def _compose(H: Array, past: list[tuple[Array, Array]]) -> Enclosure:
-    """The maps in ``past``, newest first, applied to zero and to infinity."""
-    lower, W0 = past[-1]
-    upper = _close(H, lower, W0)
-    for Y, W0 in reversed(past[:-1]):
-        lower, upper = _apply(lower, H, Y, W0), _apply(upper, H, Y, W0)
-    return Enclosure(lower, upper, len(past))
-
-
-def _inverse(X: Array) -> Array:
-    """Inverse of a positive definite matrix, symmetric to the last bit."""
-    root = solve_lower(cholesky(X, "MGIG: X"), np.eye(len(X)))
-    inverse: Array = root.T @ root
-    return inverse

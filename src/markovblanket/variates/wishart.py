@@ -71,13 +71,40 @@ def draw_from_factor(rng: np.random.Generator, df: float, factor: Array) -> Arra
     Bartlett, M. S. (1933). On the theory of statistical regression. Proceedings of the Royal Society of
     Edinburgh 53, 260-283.
     """
-    p = factor.shape[0]
-    _check_df(df, p)
-    T = np.tril(rng.standard_normal((p, p)), -1)
-    T.flat[:: p + 1] = np.sqrt(rng.chisquare(df - np.arange(p)))
-    root = factor @ T
+    root = factor @ draw_root(rng, df, factor.shape[0])
     X: Array = root @ root.T
     return X
+
+
+def draw_root(rng: np.random.Generator, df: float, p: int) -> Array:
+    """Draw Bartlett's T, lower triangular with ``T T' ~ Wishart_p(df, I)``.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        The source of randomness.
+    df : float
+        Degrees of freedom, any real number above ``p - 1``.
+    p : int
+        Number of rows.
+
+    Returns
+    -------
+    numpy.ndarray
+        The p x p root.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> T = draw_root(np.random.default_rng(0), 3.0, 2)
+    >>> float(T[0, 1])
+    0.0
+    """
+    if not p - 1 < df < np.inf:
+        raise ValueError(f"Wishart on {p} x {p} matrices: needs more than {p - 1} degrees of freedom, got {df}")
+    T = np.tril(rng.standard_normal((p, p)), -1)
+    T.flat[:: p + 1] = np.sqrt(rng.chisquare(df - np.arange(p)))
+    return T
 
 
 def log_density(X: Array, df: float, scale: Array) -> float:
@@ -104,7 +131,8 @@ def log_density(X: Array, df: float, scale: Array) -> float:
     True
     """
     p = X.shape[0]
-    _check_df(df, p)
+    if not df > p - 1:
+        raise ValueError(f"Wishart on {p} x {p} matrices: needs more than {p - 1} degrees of freedom, got {df}")
     L = cholesky(scale, "the scale of a Wishart law")
     try:
         root = np.asarray(np.linalg.cholesky(X), dtype=float)
@@ -113,14 +141,6 @@ def log_density(X: Array, df: float, scale: Array) -> float:
     trace = np.sum(np.square(solve_lower(L, root)))
     constant = 0.5 * df * (p * np.log(2.0) + _log_det(L)) + multigammaln(0.5 * df, p)
     return float(0.5 * (df - p - 1) * _log_det(root) - 0.5 * trace - constant)
-
-
-def _check_df(df: float, p: int) -> None:
-    """A Wishart law on p x p matrices has a density only above p - 1 degrees of freedom."""
-    if not p - 1 < df < np.inf:
-        raise ValueError(
-            f"a Wishart law on {p} x {p} matrices needs more than {p - 1} degrees of freedom, got {df}"
-        )
 
 
 def _log_det(L: Array) -> float:

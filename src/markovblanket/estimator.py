@@ -1,0 +1,234 @@
+"""The scikit-learn door: :func:`markovblanket.estimate` as a regressor and a feature selector."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from markovblanket import selection
+from markovblanket.contracts import Array, Prior, Solver
+from markovblanket.estimate import estimate
+from markovblanket.posterior import Posterior
+from markovblanket.prediction import coefficients
+from markovblanket.summaries import stacked
+
+try:
+    from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+    from sklearn.feature_selection import SelectorMixin
+    from sklearn.utils import check_array, check_random_state
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError as missing:
+    raise ImportError(
+        "markovblanket.MarkovBlanket needs scikit-learn 1.6 or later: pip install markovblanket[sklearn]"
+    ) from missing
+
+
+class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]
+    """Regress query variables on the rest, and select their Markov blanket.
+
+    ``y | X ~ N(-X W21 U, U)`` row by row, with ``(W11, W12)`` drawn from their posterior (Kaufmann et al.
+    2016): ``predict`` is the posterior mean, ``transform`` keeps the columns directly connected to a target.
+
+    Parameters
+    ----------
+    prior : str or prior
+        ``"laplace"`` (rate learned), ``"normal"``, or an instance such as ``Laplace(gamma=200)``.
+    solver : str or solver
+        ``"dual"``, linear in the number of features, or ``"dense"``, the slow reference.
+    level : float, optional
+        Select where the central credible interval at this level excludes zero; by default, the posterior's
+        own rule.
+    fdr : float, optional
+        Instead: the largest set of edges whose mean local false sign rate is at most this.
+    chains, warmup, draws, thin : int
+        Independent chains; sweeps discarded; draws kept per chain; sweeps per kept draw.
+    random_state : int, numpy.random.RandomState or None
+        An int is the ``seed`` of :func:`markovblanket.estimate`; anything else draws that seed.
+    n_jobs : int, optional
+        Chains at a time, by joblib; the numbers do not depend on it.
+    progress : bool
+        A bar per chain, on a terminal or in a notebook.
+
+    Attributes
+    ----------
+    posterior_ : Posterior
+        The whole answer: edges, intervals, diagnostics.
+    coef_ : numpy.ndarray
+        Posterior mean coefficients on the scale of the data: (features,) for a 1-d ``y``, else
+        (targets, features).
+    intercept_ : float or numpy.ndarray
+        What goes with ``coef_``; one per target if ``y`` has two dimensions.
+    support_ : numpy.ndarray of bool
+        Features in the blanket of any target.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : numpy.ndarray of str
+        Their names, if ``X`` has them.
+
+    See Also
+    --------
+    markovblanket.estimate : The same from one table.
+
+    Examples
+    --------
+    >>> import markovblanket as mb
+    >>> clinic = mb.simulate(rows=200, query=2, rest=8, density=0.3, seed=1)
+    >>> X, y = clinic.table.drop(columns=clinic.query), clinic.table[clinic.query]
+    >>> model = mb.MarkovBlanket(warmup=200, draws=500, random_state=1).fit(X, y)
+    >>> model.get_feature_names_out().tolist()
+    ['V1', 'V4']
+    >>> model.predict(X).shape
+    (200, 2)
+    """
+
+    def __init__(
+        self,
+        prior: str | Prior = "laplace",
+        *,
+        solver: str | Solver = "dual",
+        level: float | None = None,
+        fdr: float | None = None,
+        chains: int = 4,
+        warmup: int = 1000,
+        draws: int = 1000,
+        thin: int = 1,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        progress: bool = False,
+    ) -> None:
+        self.prior = prior
+        self.solver = solver
+        self.level = level
+        self.fdr = fdr
+        self.chains = chains
+        self.warmup = warmup
+        self.draws = draws
+        self.thin = thin
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Draw from the posterior of the targets' Markov blanket.
+
+        Parameters
+        ----------
+        X : array_like or frame, (rows, features)
+            The remaining variables; none of them constant.
+        y : array_like, series or frame, (rows,) or (rows, targets)
+            The query variables.
+
+        Returns
+        -------
+        MarkovBlanket
+            Itself, fitted.
+        """
+        refuse_bad_rule(self.level, self.fdr)
+        X, Y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=2)
+        Y = check_array(Y, ensure_2d=False, dtype=np.float64, input_name="y")
+        rest = [str(name) for name in getattr(self, "feature_names_in_", feature_names(X.shape[1]))]
+        query = target_names(y, Y.shape, rest)
+        self.posterior_ = self._estimate(np.column_stack([Y, X]), query, rest)
+        chosen = self.posterior_.edges(self.level, fdr=self.fdr)["variable"]
+        self.support_ = np.isin(rest, chosen.tolist())
+        coef, intercept = on_data_scale(self.posterior_)
+        self.coef_, self.intercept_ = (coef, intercept) if Y.ndim == 2 else (coef[0], float(intercept[0]))
+        return self
+
+    def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
+        """Posterior mean of the query variables given the rest.
+
+        Parameters
+        ----------
+        X : array_like or frame, (rows, features)
+            New rows.
+        return_std : bool
+            Also the standard deviation of the predictive law, residual and uncertain coefficients together.
+
+        Returns
+        -------
+        numpy.ndarray or tuple of two
+            Shaped like ``y``, a row per row of ``X``.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        mean = X @ self.coef_.T + self.intercept_
+        return (mean, predictive_sd(self.posterior_, X).reshape(mean.shape)) if return_std else mean
+
+    def _estimate(self, values: Array, query: list[str], rest: list[str]) -> Posterior:
+        """The front door, with this estimator's settings."""
+        return estimate(
+            pd.DataFrame(values, columns=[*query, *rest]),
+            query,
+            prior=self.prior,
+            solver=self.solver,
+            chains=self.chains,
+            warmup=self.warmup,
+            draws=self.draws,
+            thin=self.thin,
+            seed=integer_seed(self.random_state),
+            n_jobs=self.n_jobs,
+            progress=self.progress,
+        )
+
+    def _get_support_mask(self) -> npt.NDArray[np.bool_]:
+        """What ``SelectorMixin`` asks for."""
+        check_is_fitted(self)
+        return self.support_
+
+
+def refuse_bad_rule(level: float | None, fdr: float | None) -> None:
+    """Apply the rule to no edges: a bad one is found out before anything runs."""
+    if level is not None and fdr is not None:
+        raise ValueError("select by level or by fdr, not by both")
+    if level is not None:
+        selection.by_level(np.empty(0), level)
+    if fdr is not None:
+        selection.by_false_sign_rate(np.empty(0), fdr)
+
+
+def integer_seed(random_state: int | np.random.RandomState | None) -> int:
+    """An int as it is; otherwise one drawn from the generator, NumPy's global one for None."""
+    if isinstance(random_state, int | np.integer):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def feature_names(count: int) -> list[str]:
+    """``x0, x1, ...``: scikit-learn's names for the columns of an array."""
+    return [f"x{j}" for j in range(count)]
+
+
+def target_names(y: Any, shape: tuple[int, ...], taken: Collection[str]) -> list[str]:
+    """A frame's or a series' own names; otherwise ``y``, or ``y0, y1, ...``, unlike any that is taken."""
+    if hasattr(y, "columns"):
+        return [str(name) for name in y.columns]
+    if getattr(y, "name", None) not in (None, ""):
+        return [str(y.name)]
+    names = ["y"] if len(shape) == 1 else [f"y{i}" for i in range(shape[1])]
+    while not set(names).isdisjoint(taken):
+        names = [f"{name}_" for name in names]
+    return names
+
+
+def on_data_scale(posterior: Posterior) -> tuple[Array, Array]:
+    """Coefficients (p x q) and intercepts (p) for variables that are not standardised."""
+    fixed = posterior.fixed
+    coef = posterior.coefficients.to_numpy() * fixed["query_sd"].values[:, None] / fixed["sd"].values
+    return coef, fixed["query_mean"].values - coef @ fixed["mean"].values
+
+
+def predictive_sd(posterior: Posterior, X: Array) -> Array:
+    """``sqrt(E U_ii + Var(x' beta_i))`` over the posterior, rows x p: the law of total variance."""
+    fixed, W11, W12 = posterior.fixed, stacked(posterior.W11), stacked(posterior.W12)
+    X2 = (X - fixed["mean"].values) / fixed["sd"].values
+    mean = X2 @ posterior.coefficients.to_numpy().T
+    spread = np.zeros_like(mean)
+    for w11, w12 in zip(W11, W12, strict=True):
+        spread += (X2 @ coefficients(w11, w12).T - mean) ** 2
+    residual = np.einsum("kii->i", np.linalg.inv(W11))
+    return np.asarray(np.sqrt((residual + spread) / len(W11)) * fixed["query_sd"].values)
