@@ -53,7 +53,7 @@ bench: $(VENV)/.installed-all  ## cost against size and against peers
 
 docs: $(VENV)/.installed-docs  ## the site, into docs/_build/html
 	rm -rf docs/generated  # pages of functions that are gone would fail the build
-	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	$(BIN)/python -m sphinx -W -E --keep-going -q -b html docs docs/_build/html
 
 clean:  ## remove what builds and test runs left behind; virtual environments stay
 	rm -rf build dist docs/_build docs/jupyter_execute docs/generated

@@ -26,3 +26,13 @@ numpydoc_show_class_members = False
 
 html_theme = "furo"
 html_title = project
+
+
+def skip_metadata_routing(app, what, name, obj, skip, options):
+    """Leave out the ``set_*_request`` methods: scikit-learn adds them, and they refer to its own glossary."""
+    return True if name.startswith("set_") and name.endswith("_request") else None
+
+
+def setup(app):
+    """Called by Sphinx."""
+    app.connect("autodoc-skip-member", skip_metadata_routing)

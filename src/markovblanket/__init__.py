@@ -18,7 +18,9 @@ Names are imported when first used, so ``import markovblanket`` is quick and the
 but NumPy, SciPy, joblib and threadpoolctl.
 """
 
+import sys
 from importlib import import_module, metadata
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -62,10 +64,18 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    # `estimate` and `simulate` are also modules, whose import puts them here; the functions are what is promised.
-    globals()[name] = value
-    return value
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+class _Doors(ModuleType):
+    """The package, whose promised functions keep their names when a module of the same name is imported."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOME and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Doors
 
 
 def __dir__() -> list[str]:

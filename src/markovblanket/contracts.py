@@ -24,7 +24,7 @@ The posterior (Lemma 1 of Kaufmann et al. 2016)::
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -145,6 +145,13 @@ class Prior(Protocol):
 
         Along the move the likelihood is ``exp(-c linear - c^2/2 quadratic)`` with ``linear = <W12, S12>``
         and ``quadratic = tr(U G)``. Priors without a learned scale return ``(1.0, hyper)``.
+        """
+
+    def log_row_scales(self, state: ChainState) -> Callable[[Array], float]:
+        """``r -> log p(diag(r) W12)`` up to a constant, with ``T`` and ``hyper`` integrated out if possible.
+
+        It serves the joint scale moves of the rows of ``(W11, W12)``, after which ``T`` and ``hyper`` are drawn
+        anew; a prior that cannot integrate them out holds them fixed here.
         """
 
 

@@ -76,13 +76,13 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
     Examples
     --------
     >>> import markovblanket as mb
-    >>> clinic = mb.simulate(rows=200, query=2, rest=8, density=0.3, seed=1)
+    >>> clinic = mb.simulate(rows=300, query=2, rest=12, density=0.1, seed=1)
     >>> X, y = clinic.table.drop(columns=clinic.query), clinic.table[clinic.query]
-    >>> model = mb.MarkovBlanket(warmup=200, draws=500, random_state=1).fit(X, y)
+    >>> model = mb.MarkovBlanket(level=0.98, chains=2, warmup=200, draws=800, random_state=1).fit(X, y)
     >>> model.get_feature_names_out().tolist()
-    ['V1', 'V4']
-    >>> model.predict(X).shape
-    (200, 2)
+    ['V04', 'V09', 'V12']
+    >>> round(model.score(X, y), 1)
+    0.3
     """
 
     def __init__(
@@ -127,16 +127,16 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
         MarkovBlanket
             Itself, fitted.
         """
-        refuse_bad_rule(self.level, self.fdr)
+        selection.select(np.empty(0), self.level, self.fdr)  # a bad rule is refused before anything runs
         X, Y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=2)
         Y = check_array(Y, ensure_2d=False, dtype=np.float64, input_name="y")
         rest = [str(name) for name in getattr(self, "feature_names_in_", feature_names(X.shape[1]))]
         query = target_names(y, Y.shape, rest)
         self.posterior_ = self._estimate(np.column_stack([Y, X]), query, rest)
-        chosen = self.posterior_.edges(self.level, fdr=self.fdr)["variable"]
-        self.support_ = np.isin(rest, chosen.tolist())
+        self.support_ = self.posterior_.selected(self.level, fdr=self.fdr).to_numpy().any(axis=0)
         coef, intercept = on_data_scale(self.posterior_)
-        self.coef_, self.intercept_ = (coef, intercept) if Y.ndim == 2 else (coef[0], float(intercept[0]))
+        self.coef_: Array = coef if Y.ndim == 2 else coef[0]
+        self.intercept_: Array | float = intercept if Y.ndim == 2 else float(intercept[0])
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
@@ -179,16 +179,6 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
         """What ``SelectorMixin`` asks for."""
         check_is_fitted(self)
         return self.support_
-
-
-def refuse_bad_rule(level: float | None, fdr: float | None) -> None:
-    """Apply the rule to no edges: a bad one is found out before anything runs."""
-    if level is not None and fdr is not None:
-        raise ValueError("select by level or by fdr, not by both")
-    if level is not None:
-        selection.by_level(np.empty(0), level)
-    if fdr is not None:
-        selection.by_false_sign_rate(np.empty(0), fdr)
 
 
 def integer_seed(random_state: int | np.random.RandomState | None) -> int:

@@ -91,6 +91,11 @@ class Posterior:
         values = selection.sign_probability(stacked(self.W12))
         return pd.DataFrame(values, index=self.query, columns=self.variables)
 
+    def selected(self, level: float | None = None, *, fdr: float | None = None) -> pd.DataFrame:
+        """Which pairs a rule selects, as in :meth:`edges`: query by variable, true or false."""
+        chosen = selection.select(self.sign_probability.to_numpy(), level, fdr, DEFAULT_LEVEL)
+        return pd.DataFrame(chosen, index=self.query, columns=self.variables)
+
     def edges(self, level: float | None = None, *, fdr: float | None = None, all: bool = False) -> pd.DataFrame:
         """The edges between query and rest that a rule selects, surest first.
 
@@ -110,8 +115,7 @@ class Posterior:
             central interval at ``level``; ``partial_correlation`` (mean); ``sign_probability`` of the likelier
             sign; ``inclusion`` (missing: this prior has no exact zero); ``rhat`` and bulk ``ess``.
         """
-        mask = self._selected(level, fdr, all)
-        i, j = np.nonzero(mask)
+        i, j = np.nonzero(np.ones(self.W12.shape[2:]) if all else self.selected(level, fdr=fdr))
         names = {"query": take(self.query, i), "variable": take(self.variables, j)}
         block = {"weight": stacked(self.W12)[:, i, j], "partial": self._partial_correlation(i, j)}
         frame = self._edge_frame(names, block, level or DEFAULT_LEVEL)
@@ -124,8 +128,9 @@ class Posterior:
         """The edges among the query variables, from ``W11``; rules and columns as in :meth:`edges`."""
         i, j = np.triu_indices(len(self.query), k=1)
         W11 = stacked(self.W11)
-        keep = self._rule(selection.sign_probability(W11[:, i, j]), level, fdr, all)
-        i, j = i[keep], j[keep]
+        if not all:
+            keep = selection.select(selection.sign_probability(W11[:, i, j]), level, fdr, DEFAULT_LEVEL)
+            i, j = i[keep], j[keep]
         diagonal = np.einsum("kii->ki", W11)
         partial = -W11[:, i, j] / np.sqrt(diagonal[:, i] * diagonal[:, j])
         names = {"query": take(self.query, i), "other": take(self.query, j)}
@@ -174,8 +179,7 @@ class Posterior:
 
         Every edge if ``all``; about five milliseconds each.
         """
-        mask = np.ones(self.W12.shape[2:], dtype=bool) if all else self._selected(None, None, False)
-        i, j = np.nonzero(mask)
+        i, j = np.nonzero(np.ones(self.W12.shape[2:]) if all else self.selected())
         blocks = self._reported()
         if len(i):
             names = [f"{self.query[a]}~{self.variables[b]}" for a, b in zip(i, j, strict=True)]
@@ -227,20 +231,6 @@ class Posterior:
         saving.write(Path(path), groups, self.settings)
 
     # Inside -------------------------------------------------------------------------------------------
-
-    def _selected(self, level: float | None, fdr: float | None, all: bool) -> npt.NDArray[np.bool_]:
-        return self._rule(self.sign_probability.to_numpy(), level, fdr, all)
-
-    @staticmethod
-    def _rule(probability: Array, level: float | None, fdr: float | None, all: bool) -> npt.NDArray[np.bool_]:
-        """One rule at a time; the default is the interval at ``DEFAULT_LEVEL``."""
-        if all:
-            return np.ones(probability.shape, dtype=bool)
-        if fdr is not None:
-            if level is not None:
-                raise ValueError("select by level or by fdr, not by both")
-            return selection.by_false_sign_rate(probability, fdr)
-        return selection.by_level(probability, DEFAULT_LEVEL if level is None else level)
 
     def _partial_correlation(self, i: npt.NDArray[np.intp], j: npt.NDArray[np.intp]) -> Array:
         """``-w_ij / sqrt(w_ii w_jj)`` of chosen pairs, draw by draw."""

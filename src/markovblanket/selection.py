@@ -21,6 +21,17 @@ def sign_probability(draws: Array) -> Array:
     return np.maximum((draws > 0).mean(axis=0), (draws < 0).mean(axis=0))
 
 
+def select(
+    probability: Array, level: float | None = None, fdr: float | None = None, default: float = 0.95
+) -> Mask:
+    """One rule at a time: by ``level``, by ``fdr``, or by the default level."""
+    if level is not None and fdr is not None:
+        raise ValueError("select by level or by fdr, not by both")
+    if fdr is not None:
+        return by_false_sign_rate(probability, fdr)
+    return by_level(probability, default if level is None else level)
+
+
 def by_level(probability: Array, level: float) -> Mask:
     """Edges whose central credible interval at ``level`` excludes zero."""
     if not 0 < level < 1:

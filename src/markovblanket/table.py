@@ -112,19 +112,26 @@ def repeated(names: Iterable[Name]) -> str:
 
 def numeric(name: Name, column: npt.NDArray[Any]) -> Array:
     """A column of finite numbers, or a ValueError that names it."""
-    if column.dtype.kind not in "fiub":
-        try:
-            column = column.astype(float)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"column {name!r} is not numeric (dtype {column.dtype}); leave it out or code it as numbers"
-            ) from None
-    numbers = column.astype(float)
+    try:
+        numbers = column.astype(float) if is_numeric(column) else None
+    except (TypeError, ValueError):
+        numbers = None
+    if numbers is None:
+        raise ValueError(
+            f"column {name!r} is not numeric (dtype {column.dtype}); leave it out or code it as numbers"
+        )
     if missing := int(np.isnan(numbers).sum()):
         raise ValueError(f"column {name!r} has {missing} missing cell(s); fill them in or leave it out")
     if np.isinf(numbers).any():
         raise ValueError(f"column {name!r} has infinite values; replace them or leave it out")
     return numbers
+
+
+def is_numeric(column: npt.NDArray[Any]) -> bool:
+    """Numbers and booleans, also as objects; text that looks like numbers is text."""
+    if column.dtype.kind == "O":
+        return not any(isinstance(value, str | bytes | complex) for value in column)
+    return column.dtype.kind in "fiub"
 
 
 @dataclass(frozen=True)

@@ -27,17 +27,17 @@ from itertools import islice
 
 import numpy as np
 from scipy import stats
-from statistical import reference
-from statistical.reference import Array, Generator, Mixture, Theta
 
 from markovblanket import gibbs, scatter
 from markovblanket.contracts import ChainState, Prior, Problem, Solver
+from statistical import reference
+from statistical.reference import Array, Generator, Mixture, Theta
 
 # The whole suite raises a false alarm once in 100 000 runs: every check gets an equal share of that, and every
 # p-value of a check an equal share of the check's. CHECKS bounds the number of calls of `assert_calibrated`.
 FALSE_ALARM = 1e-5
 CHECKS = 200
-REFERENCE_DRAWS = 20_000
+REFERENCE_DRAWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,10 @@ class Case:
     def __str__(self) -> str:
         return self.name
 
+    def generator(self, purpose: int) -> Generator:
+        """Random numbers of this case's own."""
+        return np.random.default_rng([purpose, *self.name.encode()])
+
     def draw_joint(self, rng: Generator, size: int) -> tuple[Theta, Array]:
         """Exact draws of parameters and data."""
         theta = reference.draw_prior(rng, size, *self.size[:2], self.mixture)
@@ -72,7 +76,7 @@ class Case:
         return Problem(scatter.from_columns(X1, self.X2), self.prior, self.solver)
 
 
-# --------------------------------------------------------------------------------------------------- functionals
+# ---------------------------------------------------------------------------------------------- functionals
 
 
 def functionals(theta: Theta, X1: Array, X2: Array) -> dict[str, Array]:
@@ -110,13 +114,14 @@ def functionals(theta: Theta, X1: Array, X2: Array) -> dict[str, Array]:
         "log T": np.log(T).sum((1, 2)),
         "w^2/t": (W12**2 / T).sum((1, 2)),
         **{f"{name} |W12|": value * np.abs(W12).sum((1, 2)) for name, value in theta.hyper.items()},
+        **{f"{name}^2 T": value**2 * T.sum((1, 2)) for name, value in theta.hyper.items()},
         **theta.hyper,
     }
     return {name: value for name, value in watched.items() if np.ptp(value) > 0}
 
 
 def scores(watched: dict[str, Array], exact: dict[str, Array]) -> dict[str, Array]:
-    """Bounded versions: where a value lies among ``exact`` ones (location), and how far from their middle (spread)."""
+    """Bounded versions: a value's place among ``exact`` ones, and how far that is from the middle."""
     result = {}
     for name, value in watched.items():
         place = np.searchsorted(np.sort(exact[name]), value) / len(exact[name])
@@ -125,7 +130,7 @@ def scores(watched: dict[str, Array], exact: dict[str, Array]) -> dict[str, Arra
     return result
 
 
-# ----------------------------------------------------------------------------------------------------- the checks
+# ----------------------------------------------------------------------------------------------- the checks
 
 
 def joint_test(rng: Generator, case: Case, replications: int, sweeps: int) -> dict[str, float]:
@@ -135,7 +140,7 @@ def joint_test(rng: Generator, case: Case, replications: int, sweeps: int) -> di
     exact = functionals(*case.draw_joint(rng, REFERENCE_DRAWS), case.X2)
     before = scores(functionals(theta, X1, case.X2), exact)
     after, last = summarise(case, paths, data, exact)
-    return {name: p_of_zero_mean(after[name] - before[name]) for name in before} | p_of_same_law(last, exact)
+    return {name: p_of_equal_means(after[name] - before[name]) for name in before} | p_of_same_law(last, exact)
 
 
 def geweke_test(rng: Generator, case: Case, paths: int, sweeps: int) -> dict[str, float]:
@@ -146,11 +151,11 @@ def geweke_test(rng: Generator, case: Case, paths: int, sweeps: int) -> dict[str
     exact = functionals(*case.draw_joint(rng, REFERENCE_DRAWS), case.X2)
     mean, last = summarise(case, parameters, data, exact)
     expected = scores(functionals(*case.draw_joint(rng, REFERENCE_DRAWS), case.X2), exact)
-    p = {name: float(stats.ttest_ind(mean[name], expected[name], equal_var=False).pvalue) for name in mean}
-    return p | p_of_same_law(last, exact)
+    p_values = {name: p_of_equal_means(mean[name], expected[name]) for name in mean}
+    return p_values | p_of_same_law(last, exact)
 
 
-def rank_test(rng: Generator, case: Case, replications: int, draws: int = 15, bins: int = 8) -> dict[str, float]:
+def rank_test(rng: Generator, case: Case, replications: int, draws: int = 7) -> dict[str, float]:
     """P-values of "the truth ranks uniformly among draws of the posterior"."""
     thin = thinning(rng, case)
     theta, X1 = case.draw_joint(rng, replications)
@@ -161,10 +166,10 @@ def rank_test(rng: Generator, case: Case, replications: int, draws: int = 15, bi
         watched = functionals(both, np.repeat(X1[r : r + 1], draws + 1, axis=0), case.X2)
         for name, value in watched.items():
             ranks.setdefault(name, []).append(int((value[1:] < value[0]).sum()))
-    return {name: p_of_uniform_ranks(np.array(rank), draws, bins) for name, rank in ranks.items()}
+    return {name: p_of_uniform_ranks(np.array(rank), draws + 1) for name, rank in ranks.items()}
 
 
-# ------------------------------------------------------------------------------------------------------- the parts
+# ------------------------------------------------------------------------------------------------ the parts
 
 
 def state_of(theta: Theta, r: int) -> ChainState:
@@ -214,7 +219,10 @@ def summarise(
 
 
 def posterior_draws(rng: Generator, case: Case, X1: Array, thin: int, draws: int) -> Theta:
-    """Thinned draws of a chain from the sampler's own start; the warm-up is as long as five kept draws."""
+    """Thinned draws of a chain from the sampler's own start, after a warm-up as long as five of them.
+
+    With ``thin`` the autocorrelation time, that shrinks the start's bias below 1e-4 of itself.
+    """
     problem = case.problem(X1)
     states = chain(rng, gibbs.start(rng, problem), problem)
     return stacked(list(islice(states, 5 * thin + thin - 1, (5 + draws) * thin, thin)))
@@ -243,12 +251,14 @@ def autocorrelation_time(values: Array) -> float:
     return float(2 * pairs[: negative[0] if len(negative) else None].sum() - 1)
 
 
-# -------------------------------------------------------------------------------------------------------- p-values
+# ------------------------------------------------------------------------------------------------- p-values
 
 
-def p_of_zero_mean(values: Array) -> float:
-    """Student's test."""
-    return float(stats.ttest_1samp(values, 0.0).pvalue)
+def p_of_equal_means(values: Array, expected: Array | float = 0.0) -> float:
+    """Student's test, with the degrees of freedom of ``values`` alone, which are the fewer."""
+    error = math.hypot(*(float(np.std(x, ddof=1)) / math.sqrt(len(x)) for x in (values, expected) if np.ndim(x)))
+    distance = abs(float(np.mean(values) - np.mean(expected)))
+    return float(2 * stats.t.sf(distance / error, len(values) - 1)) if error > 0 else float(distance == 0)
 
 
 def p_of_same_law(watched: dict[str, Array], exact: dict[str, Array]) -> dict[str, float]:
@@ -259,16 +269,16 @@ def p_of_same_law(watched: dict[str, Array], exact: dict[str, Array]) -> dict[st
     }
 
 
-def p_of_uniform_ranks(ranks: Array, draws: int, bins: int) -> float:
-    """Pearson's chi-square test; ``bins`` divides the ``draws + 1`` possible ranks."""
-    counts = np.bincount(ranks * bins // (draws + 1), minlength=bins)
-    return float(stats.chisquare(counts).pvalue)
+def p_of_uniform_ranks(ranks: Array, levels: int) -> float:
+    """Pearson's chi-square test."""
+    return float(stats.chisquare(np.bincount(ranks, minlength=levels)).pvalue)
 
 
 def overall(p_values: dict[str, float]) -> tuple[float, str]:
-    """The smallest p-value, corrected for how many there are, and its name."""
-    name = min(p_values, key=p_values.__getitem__)
-    return min(1.0, len(p_values) * p_values[name]), name
+    """The smallest p-value, corrected for how many there are, and its name; what is no number counts as zero."""
+    clean = {name: 0.0 if math.isnan(p) else p for name, p in p_values.items()}
+    name = min(clean, key=clean.__getitem__)
+    return min(1.0, len(clean) * clean[name]), name
 
 
 def assert_calibrated(p_values: dict[str, float]) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from statistical.calibration import Case
-from statistical.reference import ExponentialScales, FixedScales, Mixture
-
 from markovblanket.contracts import Prior, Solver
 from markovblanket.priors import Laplace, Normal
 from markovblanket.solvers import Dense, Dual
+from statistical.calibration import Case
+from statistical.reference import ExponentialScales, FixedScales, Mixture
 
 # Hyperparameters that keep entries of W12 near 1, so that neither the prior nor the data win outright.
 PRIORS: dict[str, tuple[Prior, Mixture]] = {
@@ -28,10 +27,7 @@ def case(prior: str, solver: str, size: tuple[int, int, int], spread: float = 1.
 
 
 EVERY_PRIOR_AND_SOLVER = [case(prior, solver, SMALL) for prior in PRIORS for solver in SOLVERS]
-EVERY_SIZE = [case("learned", "dual", size) for size in SIZES if size != SMALL]
-WELL_EXPLAINED = [case("laplace", "dual", LONG, spread=10.0)]
-
-FAST = [
+QUICK = [
     case("normal", "dual", LONG),
     case("laplace", "dense", FEW_OTHERS),
     case("laplace", "dual", FEW_ROWS),
@@ -39,4 +35,9 @@ FAST = [
     case("learned", "dense", ONE_QUERY),
     case("learned", "dense", ONE_ROW),
 ]
-THOROUGH = EVERY_PRIOR_AND_SOLVER + EVERY_SIZE + WELL_EXPLAINED
+THOROUGH = [
+    *EVERY_PRIOR_AND_SOLVER,
+    *(case("learned", "dual", size) for size in SIZES if size != SMALL),
+    case("laplace", "dual", LONG, spread=10.0),
+]
+RANKED = [*EVERY_PRIOR_AND_SOLVER, case("learned", "dual", LONG), case("laplace", "dual", FEW_ROWS)]

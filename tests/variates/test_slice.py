@@ -35,6 +35,24 @@ def test_leaves_two_hills_invariant():
     assert np.mean(np.sign(x) != np.sign(start)) > 0.02
 
 
+@pytest.mark.parametrize("width", [1.3, 3.0])
+def test_leaves_two_islands_invariant(width):
+    """Hops between islands betray an interval that is centred on the point in place of randomly placed."""
+
+    def log_islands(x):
+        return 0.0 if 0 < x < 1 or 2 < x < 2.4 else -math.inf
+
+    rng, moved = np.random.default_rng(6), []
+    for x in 1.4 * rng.random(1_500):
+        x = x if x < 1 else x + 1
+        for _ in range(8):
+            x = slice_sampling.step(rng, x, log_islands, width)
+        moved.append(x)
+    assert (
+        p_value_of_law(np.array(moved), lambda x: (np.clip(x, 0, 1) + np.clip(x - 2, 0, 0.4)) / 1.4) > FALSE_ALARM
+    )
+
+
 def test_finds_the_law_from_a_cold_start():
     rng, x, draws = np.random.default_rng(3), 50.0, []
     for _ in range(6_000):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from markovblanket.contracts import Array, Hyper
+from markovblanket.contracts import Array, ChainState, Hyper
 from markovblanket.priors.scale_mixture import ScaleMixture, draw_common_factor
 from markovblanket.variates import inverse_gaussian
 
@@ -76,6 +77,13 @@ class Laplace(ScaleMixture):
             rng, lambda u: -self.shape * u - self.rate * gamma * math.exp(-u), linear, quadratic
         )
         return c, self._hyper(gamma / c)
+
+    def log_row_scales(self, state: ChainState) -> Callable[[Array], float]:
+        """``-gamma sum_i r_i |w_i|_1``; gamma integrated out, ``-(pq + shape) log(rate + sum_i r_i |w_i|_1)``."""
+        lengths, count, gamma = np.abs(state.W12).sum(axis=1), state.W12.size + self.shape, self.gamma
+        if gamma is not None:
+            return lambda r: -gamma * float(r @ lengths)
+        return lambda r: -count * math.log(self.rate + float(r @ lengths))
 
     def _hyper(self, gamma: float) -> Hyper:
         return {"gamma": float(gamma)} if self.learned else {}

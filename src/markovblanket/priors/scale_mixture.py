@@ -33,6 +33,12 @@ class ScaleMixture:
         """No learned scale, no move."""
         return 1.0, hyper
 
+    def log_row_scales(self, state: ChainState) -> Callable[[Array], float]:
+        """``-1/2 sum_ij r_i^2 w_ij^2 / t_ij``: the scales held fixed."""
+        weighted = np.divide(state.W12, state.T, out=np.zeros_like(state.W12), where=state.T > 0)
+        sizes = np.einsum("ij,ij->i", weighted, state.W12)
+        return lambda r: -0.5 * float(r**2 @ sizes)
+
 
 def draw_common_factor(
     rng: np.random.Generator, log_hyperprior: Callable[[float], float], linear: float, quadratic: float

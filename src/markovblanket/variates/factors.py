@@ -1,9 +1,13 @@
-"""Square roots of symmetric matrices, with errors that name the matrix."""
+"""Square roots of symmetric matrices, with errors that name the matrix.
+
+LAPACK is called directly where a sampler's loop passes: on matrices this small the checks of the friendlier
+functions cost several times the work.
+"""
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg.lapack import dtrtrs
+from scipy.linalg.lapack import dgeqrf, dtrtrs
 
 from markovblanket.contracts import Array
 
@@ -42,9 +46,6 @@ def cholesky(matrix: Array, name: str) -> Array:
 
 def solve_lower(L: Array, M: Array) -> Array:
     """``L^-1 M`` for a lower triangular L with a non-zero diagonal.
-
-    LAPACK is called directly: on the small matrices of this package the checks around it would cost several
-    times the solve.
 
     Parameters
     ----------
@@ -93,8 +94,9 @@ def stacked_root(*parts: Array) -> Array:
     >>> float(abs(L[0, 0]))
     5.0
     """
-    root: Array = np.linalg.qr(np.concatenate(parts), mode="r").T
-    return root
+    stack = np.concatenate(parts)
+    reflected = dgeqrf(stack)[0]
+    return np.tril(reflected[: stack.shape[1]].T)
 
 
 def semidefinite_factor(G: Array) -> Array:
@@ -135,6 +137,7 @@ def semidefinite_factor(G: Array) -> Array:
             f"G must be positive semi-definite; scaled to unit diagonal it has eigenvalue {values[0]:.3g}"
         )
     falling = np.argsort(-size, kind="stable")
-    H = np.empty_like(vectors)
-    H[falling] = stacked_root((size[:, None] * vectors * np.sqrt(np.maximum(values, 0.0)))[falling].T)
+    root = stacked_root((size[:, None] * vectors * np.sqrt(np.maximum(values, 0.0)))[falling].T)
+    H = np.empty_like(root)
+    H[falling] = np.where(np.diag(root) < 0, -root, root)  # one H for one G, whatever signs eigh chose
     return H

@@ -1,0 +1,103 @@
+"""Tables in, and what is refused by name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from markovblanket.table import Standardisation, read, read_rest
+
+
+def frame() -> pd.DataFrame:
+    return pd.DataFrame({"b": [1.0, 2.0, 4.0], "a": [3, 1, 2], "c": [True, False, True]})
+
+
+@pytest.mark.parametrize("make", [frame, lambda: pl.from_pandas(frame())], ids=["pandas", "polars"])
+def test_query_first_and_the_rest_in_the_tables_order(make):
+    table = read(make(), query=["c"])
+    assert table.query == ("c",)
+    assert table.rest == ("b", "a")
+    np.testing.assert_array_equal(table.X1, [[1.0], [0.0], [1.0]])
+    np.testing.assert_array_equal(table.X2, [[1, 3], [2, 1], [4, 2]])
+
+
+def test_arrays_are_named_by_position():
+    table = read(np.arange(12.0).reshape(3, 4), query=[2, 0])
+    assert (table.query, table.rest) == ((2, 0), (1, 3))
+    np.testing.assert_array_equal(table.X1, [[2, 0], [6, 4], [10, 8]])
+
+
+def test_one_name_needs_no_list():
+    assert read(frame(), query="a").query == ("a",)
+    assert read(frame().to_numpy().astype(float), query=1).query == (1,)
+
+
+def test_columns_numbered_by_integers_keep_their_numbers():
+    table = read(pd.DataFrame(np.eye(3), columns=[10, 20, 30]), query=[20])
+    assert (table.query, table.rest) == ((20,), (10, 30))
+
+
+def test_rest_is_found_by_name_or_taken_in_order():
+    wanted = np.array([[3, 1], [1, 2], [2, 4]])
+    np.testing.assert_array_equal(read_rest(frame(), ("a", "b")), wanted)
+    np.testing.assert_array_equal(read_rest(wanted, ("a", "b")), wanted)
+
+
+def with_column(**columns):
+    return frame().assign(**columns)
+
+
+REFUSED = {
+    "absent query": (frame(), ["tumor"], "query 'tumor' is not a column"),
+    "a slip of the pen": (with_column(tumour=[1, 2, 3]), ["tumor"], "did you mean 'tumour'"),
+    "position out of range": (np.eye(3), [3], "query 3 is not a column"),
+    "empty query": (frame(), [], "query is empty"),
+    "repeated query": (frame(), ["a", "a"], "query names 'a' more than once"),
+    "nothing left": (frame(), ["a", "b", "c"], "no variable is left"),
+    "duplicate names": (pd.DataFrame(np.eye(3), columns=["x", "x", "y"]), ["y"], "duplicate column names: 'x'"),
+    "missing cells": (with_column(d=[1.0, np.nan, np.nan]), ["a"], "column 'd' has 2 missing"),
+    "infinite cells": (with_column(d=[1.0, np.inf, 2.0]), ["a"], "column 'd' has infinite"),
+    "text": (with_column(d=["u", "v", "w"]), ["a"], "column 'd' is not numeric"),
+    "dates": (with_column(d=pd.date_range("2020", periods=3)), ["a"], "column 'd' is not numeric"),
+    "complex": (with_column(d=[1j, 2j, 3j]), ["a"], "column 'd' is not numeric"),
+    "a vector": (np.arange(5.0), [0], "rows and columns"),
+    "a cube": (np.zeros((2, 2, 2)), [0], "rows and columns"),
+}
+
+
+@pytest.mark.parametrize(("table", "query", "message"), REFUSED.values(), ids=REFUSED)
+def test_refusals_name_the_column(table, query, message):
+    with pytest.raises(ValueError, match=message):
+        read(table, query)
+
+
+def test_what_is_no_table_is_a_type_error():
+    with pytest.raises(TypeError, match="pandas or polars frame or a NumPy array, not str"):
+        read("patients.csv", ["a"])
+
+
+def test_new_tables_must_hold_every_variable():
+    with pytest.raises(ValueError, match="variable 'z' is not a column"):
+        read_rest(frame(), ("a", "z"))
+
+
+def test_standardised_columns_have_mean_0_and_mean_square_1():
+    X = np.random.default_rng(0).standard_normal((50, 4)) * [1, 1e-150, 1e150, 1e-300] + [0, 1e-150, 3e150, 1e-299]
+    Z = Standardisation.of(X, "abcd").apply(X)
+    np.testing.assert_allclose(Z.mean(axis=0), 0, atol=1e-13)
+    np.testing.assert_allclose((Z**2).mean(axis=0), 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("value", [0.0, 3.0, 1e300, 0.1, 1e-300])
+def test_constant_columns_are_refused_by_name(value):
+    X = np.column_stack([np.arange(7.0), np.full(7, value)])
+    with pytest.raises(ValueError, match="column 'flat' is constant"):
+        Standardisation.of(X, ["fine", "flat"])
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_too_few_rows_to_standardise(rows):
+    with pytest.raises(ValueError, match=rf"{rows} row\(s\).*at least 2"):
+        Standardisation.of(np.ones((rows, 2)), "ab")
