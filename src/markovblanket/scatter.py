@@ -76,9 +76,15 @@ def from_matrix(S: Array, n: int, p: int) -> FactorScatter:
 
 
 def rotated(F: Array) -> Array:
-    """``V'F`` where ``F F' = V Λ V'``: the same ``F'F``, with orthogonal rows, negligible ones dropped."""
+    """``V'F`` where ``F F' = V Λ V'``: the same ``F'F``, with orthogonal rows, negligible ones dropped.
+
+    The largest entry of every row is positive, so that the factor depends on the scatter alone and not on the
+    order of the observations.
+    """
     _, V = np.linalg.eigh(F @ F.T)
     F = V.T @ F
+    largest = np.take_along_axis(F, np.abs(F).argmax(axis=1, keepdims=True), axis=1)
+    F = np.where(largest < 0, -F, F)
     lengths = np.sqrt(np.einsum("kj,kj->j", F, F))
     return np.ascontiguousarray(F[(np.abs(F) > NEGLIGIBLE * lengths).any(axis=1)])
 

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from markovblanket.contracts import Prior, Solver
-from markovblanket.priors import Laplace, Normal
+import numpy as np
+
+from markovblanket.contracts import Hyper, Prior, Solver
+from markovblanket.priors import Laplace, Normal, ScaleMixture
 from markovblanket.solvers import Dense, Dual
 from statistical.calibration import Case
-from statistical.reference import ExponentialScales, FixedScales, Mixture
+from statistical.reference import Array, ExponentialScales, FixedScales, Mixture, UnequalScales, unequal
+
+
+class Unequal(ScaleMixture):
+    """A prior of the package's kind with a known ``T`` that differs from entry to entry."""
+
+    def start(self, rng: np.random.Generator, p: int, q: int) -> tuple[Array, Hyper]:
+        return unequal(p, q), {}
+
+    def draw_scales(self, rng: np.random.Generator, W12: Array, hyper: Hyper) -> tuple[Array, Hyper]:
+        return unequal(*W12.shape), hyper
+
 
 # Hyperparameters that keep entries of W12 near 1, so that neither the prior nor the data win outright.
 PRIORS: dict[str, tuple[Prior, Mixture]] = {
     "normal": (Normal(scale=0.7), FixedScales(scale=0.7)),
+    "unequal": (Unequal(), UnequalScales()),
     "laplace": (Laplace(gamma=2.0), ExponentialScales(gamma=2.0)),
     "learned": (Laplace(shape=4.0, rate=1.0), ExponentialScales(shape=4.0, rate=1.0)),
 }
@@ -29,6 +43,7 @@ def case(prior: str, solver: str, size: tuple[int, int, int], spread: float = 1.
 EVERY_PRIOR_AND_SOLVER = [case(prior, solver, SMALL) for prior in PRIORS for solver in SOLVERS]
 QUICK = [
     case("normal", "dual", LONG),
+    case("unequal", "dense", FEW_ROWS),
     case("laplace", "dense", FEW_OTHERS),
     case("laplace", "dual", FEW_ROWS),
     case("learned", "dual", SMALL),

@@ -61,6 +61,21 @@ class FixedScales:
         return np.zeros(len(T))
 
 
+def unequal(p: int, q: int) -> Array:
+    """Scales ``T`` from 0.01 to 10, growing along rows and then from row to row."""
+    return np.geomspace(0.01, 10, p * q).reshape(p, q)
+
+
+class UnequalScales:
+    """A known ``T`` that differs from entry to entry: shows whether every entry meets its own."""
+
+    def draw(self, rng: Generator, size: int, p: int, q: int) -> tuple[Array, dict[str, Array]]:
+        return np.tile(unequal(p, q), (size, 1, 1)), {}
+
+    def log_density(self, T: Array, hyper: Mapping[str, Array]) -> Array:
+        return np.zeros(len(T))
+
+
 @dataclass(frozen=True)
 class ExponentialScales:
     """``t ~ Exponential(gamma^2/2)``: a Laplace law of ``W12``; gamma given, or ``~ Gamma(shape, rate)``."""
