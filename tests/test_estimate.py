@@ -63,7 +63,9 @@ def test_query_may_stand_anywhere_in_a_scatter(data):
     X, names = data.table.to_numpy(), list(data.table.columns)
     S, order = X.T @ X, [0, *range(2, 9), 1, *range(9, 15)]
     first = mb.estimate(scatter=S, n=80, query=["Q2"], names=names, **QUICK)
-    moved = mb.estimate(scatter=S[np.ix_(order, order)], n=80, query=["Q2"], names=[names[k] for k in order], **QUICK)
+    moved = mb.estimate(
+        scatter=S[np.ix_(order, order)], n=80, query=["Q2"], names=[names[k] for k in order], **QUICK
+    )
     assert first.query == moved.query == ["Q2"]
     assert first.variables == moved.variables == [name for name in names if name != "Q2"]
     np.testing.assert_array_equal(first.W12, moved.W12)
@@ -175,8 +177,14 @@ REFUSED = {
     "no n": ({"scatter": IDENTITY, "query": [0]}, "number of rows"),
     "n = 0": ({"scatter": IDENTITY, "n": 0, "query": [0]}, "at least 1"),
     "n not whole": ({"scatter": IDENTITY, "n": 2.5, "query": [0]}, "whole number"),
-    "names of another length": ({"scatter": IDENTITY, "n": 5, "query": [0], "names": ["a"]}, "1 names for a scatter"),
-    "duplicate names": ({"scatter": IDENTITY, "n": 5, "query": ["a"], "names": list("aba")}, "duplicate column names"),
+    "names of another length": (
+        {"scatter": IDENTITY, "n": 5, "query": [0], "names": ["a"]},
+        "1 names for a scatter",
+    ),
+    "duplicate names": (
+        {"scatter": IDENTITY, "n": 5, "query": ["a"], "names": list("aba")},
+        "duplicate column names",
+    ),
     "not symmetric": ({"scatter": np.triu(np.ones((3, 3))), "n": 5, "query": [0]}, "not symmetric"),
     "indefinite": ({"scatter": np.ones((3, 3)) - np.eye(3), "n": 5, "query": [0]}, "semi-definite"),
     "no chains": ({"table": TABLE, "query": ["a"], "chains": 0}, "chains=0"),

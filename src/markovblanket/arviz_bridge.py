@@ -35,13 +35,23 @@ def inference_data(groups: Mapping[str, xr.Dataset]) -> Any:
 
 
 def rhat(draws: xr.Dataset) -> xr.Dataset:
-    """Rank-normalised split R-hat of every quantity."""
-    return _dataset(arviz().rhat(draws))
+    """Rank-normalised split R-hat of every quantity; a single chain is judged by its two halves."""
+    return _dataset(arviz().rhat(_halves(draws) if draws.sizes["chain"] == 1 else draws))
 
 
 def ess(draws: xr.Dataset, method: str = "bulk") -> xr.Dataset:
     """Effective sample size of every quantity."""
     return _dataset(arviz().ess(draws, method=method))
+
+
+def _halves(draws: xr.Dataset) -> xr.Dataset:
+    """The first and the second half of one chain as two chains."""
+    half = draws.sizes["draw"] // 2
+    parts = [
+        draws.isel(chain=0, draw=slice(k * half, (k + 1) * half)).drop_vars("draw", errors="ignore")
+        for k in (0, 1)
+    ]
+    return xr.concat(parts, dim="chain")
 
 
 def _dataset(result: Any) -> xr.Dataset:

@@ -45,7 +45,7 @@ def estimate(
     n_jobs: int | None = None,
     progress: bool = True,
 ) -> Posterior:
-    """Which variables are directly connected to the query variables, and how sure can one be?
+    """Estimate which variables are directly connected to the query variables, and how surely.
 
     Draws from the posterior of ``W11`` and ``W12``, the rows of the precision matrix that belong to the query
     variables (Kaufmann et al. 2016), at a cost linear in the number of variables.

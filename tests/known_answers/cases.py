@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from known_answers.exact import Array, Data
 
+from known_answers.exact import Array, Data
 from markovblanket import chains, scatter
 from markovblanket.contracts import Prior, Problem, Solver
 from markovblanket.solvers import Dense, Dual

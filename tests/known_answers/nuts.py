@@ -16,9 +16,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro
-from known_answers.exact import Array, Data
 from numpyro.infer import MCMC, NUTS
 
+from known_answers.exact import Array, Data
 from markovblanket.priors import Laplace, Normal
 
 numpyro.enable_x64()

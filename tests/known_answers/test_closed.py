@@ -13,6 +13,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+
 from known_answers.cases import BATCHES, gaussian_data, run, runs, with_a_row_more
 from known_answers.exact import (
     Array,
@@ -25,7 +26,6 @@ from known_answers.exact import (
     whitened_residual,
 )
 from known_answers.monte_carlo import Estimate, assert_agree, assert_disagree, estimates, known
-
 from markovblanket.contracts import Solver
 from markovblanket.priors import Laplace, Normal
 

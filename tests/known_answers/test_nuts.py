@@ -14,9 +14,9 @@ from functools import cache
 
 import numpy as np
 import pytest
+
 from known_answers.exact import Array, Data
 from known_answers.monte_carlo import Estimate, assert_agree, assert_disagree, estimates
-
 from markovblanket import chains, scatter
 from markovblanket.contracts import Noise, Problem, Scatter, SolveInfo, Solver
 from markovblanket.priors import Laplace, Normal

@@ -11,10 +11,10 @@ from itertools import product
 
 import numpy as np
 import pytest
+
 from known_answers.cases import BATCHES, run, runs
 from known_answers.exact import Array, Data, without_data
 from known_answers.monte_carlo import assert_agree, assert_disagree, estimates, independent
-
 from markovblanket.contracts import Solver
 from markovblanket.priors import Laplace, Normal
 

@@ -45,17 +45,17 @@ def draw(
     numpy.ndarray
         Independent draws.
 
+    References
+    ----------
+    Devroye, L. (2014). Random variate generation for the generalized inverse Gaussian distribution.
+    Statistics and Computing 24, 239-246.
+
     Examples
     --------
     >>> import numpy as np
     >>> x = draw(np.random.default_rng(0), order=-0.5, a=6.0, b=6.0, size=100_000)
     >>> bool(abs(x.mean() - 1.0) < 0.01)
     True
-
-    References
-    ----------
-    Devroye, L. (2014). Random variate generation for the generalized inverse Gaussian distribution.
-    Statistics and Computing 24, 239-246.
     """
     _check(order, a, b)
     if order < 0:

@@ -31,17 +31,17 @@ def draw(rng: np.random.Generator, mean: npt.ArrayLike, shape: npt.ArrayLike) ->
     numpy.ndarray
         Independent draws, of the broadcast shape.
 
+    References
+    ----------
+    Michael, J. R., Schucany, W. R. and Haas, R. W. (1976). Generating random variates using transformations
+    with multiple roots. The American Statistician 30, 88-90.
+
     Examples
     --------
     >>> import numpy as np
     >>> x = draw(np.random.default_rng(0), mean=2.0, shape=np.full(100_000, 6.0))
     >>> bool(abs(x.mean() - 2.0) < 0.02), bool(abs(x.var() - 2.0**3 / 6.0) < 0.05)
     (True, True)
-
-    References
-    ----------
-    Michael, J. R., Schucany, W. R. and Haas, R. W. (1976). Generating random variates using transformations
-    with multiple roots. The American Statistician 30, 88-90.
     """
     mean, shape = _checked(mean, shape)
     size = np.broadcast_shapes(mean.shape, shape.shape)

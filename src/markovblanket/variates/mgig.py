@@ -82,17 +82,17 @@ def step(rng: np.random.Generator, X: Array, order: float, B: Array, G: Array, s
     numpy.ndarray
         The next matrix, symmetric positive definite.
 
+    References
+    ----------
+    Bernadac, E. (1995). Random continued fractions and inverse Gaussian distribution on a symmetric cone.
+    Journal of Theoretical Probability 8, 221-259.
+
     Examples
     --------
     >>> import numpy as np
     >>> X = step(np.random.default_rng(0), np.eye(2), order=4.0, B=np.eye(2), G=np.diag([3.0, 0.0]), steps=5)
     >>> bool(np.all(np.linalg.eigvalsh(X) > 0))
     True
-
-    References
-    ----------
-    Bernadac, E. (1995). Random continued fractions and inverse Gaussian distribution on a symmetric cone.
-    Journal of Theoretical Probability 8, 221-259.
     """
     L = cholesky(X, "MGIG: X")
     maps = _Maps.of(order, B, G)
@@ -135,17 +135,17 @@ def enclose(
     Enclosure
         Bounds on the draw and what they cost.
 
+    References
+    ----------
+    Propp, J. G. and Wilson, D. B. (1996). Exact sampling with coupled Markov chains and applications to
+    statistical mechanics. Random Structures and Algorithms 9, 223-252.
+
     Examples
     --------
     >>> import numpy as np
     >>> found = enclose(np.random.default_rng(0), order=4.0, B=np.eye(2), G=np.diag([3.0, 0.0]))
     >>> found.gap < 1e-10, found.steps <= 64
     (True, True)
-
-    References
-    ----------
-    Propp, J. G. and Wilson, D. B. (1996). Exact sampling with coupled Markov chains and applications to
-    statistical mechanics. Random Structures and Algorithms 9, 223-252.
     """
     maps = _Maps.of(order, B, G)
     past = [maps.draw(rng)]

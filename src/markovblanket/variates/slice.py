@@ -41,6 +41,10 @@ def step(
     float
         The next point.
 
+    References
+    ----------
+    Neal, R. M. (2003). Slice sampling. The Annals of Statistics 31, 705-767.
+
     Examples
     --------
     >>> import numpy as np
@@ -50,10 +54,6 @@ def step(
     ...     draws.append(x)
     >>> bool(abs(np.mean(draws) - 3.0) < 0.1), bool(abs(np.std(draws) - 1.0) < 0.1)
     (True, True)
-
-    References
-    ----------
-    Neal, R. M. (2003). Slice sampling. The Annals of Statistics 31, 705-767.
     """
     top = log_density(x)
     if not np.isfinite(top):

@@ -35,16 +35,16 @@ def draw(rng: np.random.Generator, lower: npt.ArrayLike, upper: npt.ArrayLike) -
     numpy.ndarray
         Independent draws of the broadcast shape, each inside its closed interval.
 
+    References
+    ----------
+    Robert, C. P. (1995). Simulation of truncated normal variables. Statistics and Computing 5, 121-125.
+
     Examples
     --------
     >>> import numpy as np
     >>> x = draw(np.random.default_rng(0), [-np.inf, 3.0, 1e8, 0.25], [-40.0, 3.5, np.inf, 0.25])
     >>> bool(x[0] <= -40), bool(3 <= x[1] <= 3.5), bool(x[2] >= 1e8), float(x[3])
     (True, True, True, 0.25)
-
-    References
-    ----------
-    Robert, C. P. (1995). Simulation of truncated normal variables. Statistics and Computing 5, 121-125.
     """
     lower, upper = _checked(lower, upper)
     low, high, flip = _reflect(lower, upper)

@@ -59,17 +59,17 @@ def draw_from_factor(rng: np.random.Generator, df: float, factor: Array) -> Arra
     numpy.ndarray
         A symmetric p x p matrix, positive definite if the factor is regular.
 
+    References
+    ----------
+    Bartlett, M. S. (1933). On the theory of statistical regression. Proceedings of the Royal Society of
+    Edinburgh 53, 260-283.
+
     Examples
     --------
     >>> import numpy as np
     >>> X = draw_from_factor(np.random.default_rng(0), 3.0, np.array([[1.0, 2.0], [0.0, 1.0]]))
     >>> bool(np.all(np.linalg.eigvalsh(X) > 0))
     True
-
-    References
-    ----------
-    Bartlett, M. S. (1933). On the theory of statistical regression. Proceedings of the Royal Society of
-    Edinburgh 53, 260-283.
     """
     root = factor @ draw_root(rng, df, factor.shape[0])
     X: Array = root @ root.T

@@ -1,0 +1,309 @@
+"""What is read off the draws, against draws whose answers are known."""
+
+from __future__ import annotations
+
+import json
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import markovblanket as mb
+from markovblanket import arviz_bridge
+from markovblanket.posterior import Posterior, name_axes
+
+CHAINS, DRAWS, P, Q = 3, 200, 2, 4
+NAMES = ["T", "N"], ["a", "b", "c", "<script>"]
+
+
+def arrays(seed=0):
+    """Independent draws about known centres, so every summary has a plain formula."""
+    rng = np.random.default_rng(seed)
+    size = (CHAINS, DRAWS)
+    L = np.linalg.cholesky([[2.0, -0.8], [-0.8, 1.5]]) + 0.05 * rng.standard_normal((*size, P, P)) * np.tri(P)
+    centre = np.array([[1.0, -0.5, 0.0, 0.1], [0.0, 0.02, -2.0, 0.0]])
+    return {
+        "W11": L @ L.swapaxes(-1, -2),
+        "W12": centre + 0.1 * rng.standard_normal((*size, P, Q)),
+        "W22_diagonal": 2.0 + rng.random((*size, Q)),
+        "explained": rng.random((*size, P)),
+        "iterations": np.full(size, 7.0),
+        "residual": np.full(size, 1e-6),
+        "scale_factor": np.ones(size),
+        "gamma": 20 + rng.standard_normal(size),
+    }
+
+
+def posterior(values=None, names=NAMES):
+    fixed = xr.Dataset(
+        {
+            "query_mean": ("query", [10.0, -5.0]),
+            "query_sd": ("query", [2.0, 3.0]),
+            "mean": ("variable", [1.0, 2.0, 3.0, 4.0]),
+            "sd": ("variable", [1.0, 0.5, 2.0, 4.0]),
+        },
+        coords={"query": names[0], "variable": names[1]},
+    )
+    return Posterior(*name_axes(values or arrays(), *names), fixed, {"seed": "1", "prior": {"name": "Laplace"}})
+
+
+def pooled(name):
+    values = arrays()[name]
+    return values.reshape(-1, *values.shape[2:])
+
+
+# Edges ------------------------------------------------------------------------------------------------
+
+
+def test_every_pair_with_the_promised_columns():
+    edges = posterior().edges(all=True)
+    assert edges.columns.tolist() == (
+        ["query", "variable", "weight", "sd", "lower", "upper", "partial_correlation", "sign_probability", "inclusion", "rhat", "ess"]
+    )
+    assert len(edges) == P * Q
+    assert edges["inclusion"].isna().all()
+
+
+def test_each_figure_of_an_edge_is_that_of_its_draws():
+    edge = posterior().edges(level=0.8).set_index(["query", "variable"]).loc["T", "b"]
+    w = pooled("W12")[:, 0, 1]
+    partial = -w / np.sqrt(pooled("W11")[:, 0, 0] * pooled("W22_diagonal")[:, 1])
+    expected = {
+        "weight": w.mean(),
+        "sd": w.std(ddof=1),
+        "lower": np.quantile(w, 0.1),
+        "upper": np.quantile(w, 0.9),
+        "partial_correlation": partial.mean(),
+        "sign_probability": (w < 0).mean(),
+    }
+    for name, value in expected.items():
+        assert edge[name] == pytest.approx(value), name
+    assert 0.99 < edge["rhat"] < 1.02
+    assert edge["ess"] == pytest.approx(CHAINS * DRAWS, rel=0.3)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.85, 0.99])
+def test_a_level_selects_where_the_interval_excludes_zero(level):
+    result, tail = posterior(), (1 - level) / 2
+    lower, upper = np.quantile(pooled("W12"), [tail, 1 - tail], axis=0)
+    expected = {
+        (q, v)
+        for i, q in enumerate(NAMES[0])
+        for j, v in enumerate(NAMES[1])
+        if lower[i, j] > 0 or upper[i, j] < 0
+    }
+    edges = result.edges(level=level)
+    assert set(zip(edges["query"], edges["variable"], strict=True)) == expected
+    assert edges["sign_probability"].min() > (1 + level) / 2
+
+
+def test_the_false_discovery_rule_is_the_largest_set_below_its_bound():
+    result = posterior()
+    rates = 1 - np.sort(result.sign_probability.to_numpy().ravel())[::-1]
+    for fdr in (0.001, 0.05, 0.2):
+        edges = result.edges(fdr=fdr)
+        count = len(edges)
+        assert (1 - edges["sign_probability"]).mean() <= fdr
+        assert count == len(rates) or rates[: count + 1].mean() > fdr
+
+
+def test_surest_first_then_strongest():
+    edges = posterior().edges(all=True)
+    keys = list(zip(-edges["sign_probability"], -edges["partial_correlation"].abs(), strict=True))
+    assert keys == sorted(keys)
+    assert edges.iloc[0][["query", "variable"]].tolist() == ["N", "c"]
+
+
+def test_the_blanket_names_every_query_even_without_neighbours():
+    values = arrays()
+    values["W12"][:, :, 1] = np.random.default_rng(1).standard_normal((CHAINS, DRAWS, Q))
+    assert posterior(values).blanket(level=0.9) == {"T": ["a", "b"], "N": []}
+
+
+def test_nothing_selected_is_an_empty_table_and_not_an_error():
+    values = arrays()
+    values["W12"] = np.random.default_rng(1).standard_normal((CHAINS, DRAWS, P, Q))
+    values["W11"] = np.tile(np.eye(P), (CHAINS, DRAWS, 1, 1))
+    result = posterior(values)
+    assert result.edges().empty
+    assert result.edges().columns.tolist() == posterior().edges().columns.tolist()
+    assert result.query_edges().empty
+    assert list(result.graph().edges) == []
+    assert set(result.graph().nodes) == {"T", "N"}
+
+
+def test_query_edges_come_from_w11():
+    (edge,) = posterior().query_edges(all=True).to_dict("records")
+    W11 = pooled("W11")
+    assert (edge["query"], edge["other"]) == ("T", "N")
+    assert edge["weight"] == pytest.approx(W11[:, 0, 1].mean())
+    partial = -W11[:, 0, 1] / np.sqrt(W11[:, 0, 0] * W11[:, 1, 1])
+    assert edge["partial_correlation"] == pytest.approx(partial.mean())
+    assert edge["sign_probability"] == 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [({"level": 1.0}, "level=1.0"), ({"fdr": 0.0}, "fdr=0.0"), ({"level": 0.9, "fdr": 0.1}, "not by both")],
+)
+def test_impossible_rules_are_refused(rule, message):
+    with pytest.raises(ValueError, match=message):
+        posterior().edges(**rule)
+
+
+# Graph ------------------------------------------------------------------------------------------------
+
+
+def test_the_graph_holds_the_edge_table_and_survives_graphml(tmp_path):
+    result = posterior()
+    nx.write_graphml(result.graph(level=0.9), tmp_path / "network.graphml")
+    graph, edges = nx.read_graphml(tmp_path / "network.graphml"), result.edges(level=0.9)
+    for edge in edges.itertuples():
+        kept = graph.edges[edge.query, edge.variable]
+        assert kept["weight"] == pytest.approx(edge.weight)
+        assert kept["sign"] == ("+" if edge.partial_correlation > 0 else "-")
+    assert graph.number_of_edges() == len(edges) + len(result.query_edges(level=0.9))
+    assert {name for name, query in graph.nodes(data="query") if query} == {"T", "N"}
+
+
+# Summaries --------------------------------------------------------------------------------------------
+
+
+def test_r2_is_explained_over_total_variance():
+    residual = np.stack([np.diag(np.linalg.inv(W)) for W in pooled("W11")])
+    expected = pooled("explained") / (pooled("explained") + residual)
+    np.testing.assert_allclose(posterior().r2()["mean"], expected.mean(axis=0))
+    np.testing.assert_allclose(posterior().r2(level=0.5)["upper"], np.quantile(expected, 0.75, axis=0))
+
+
+def test_the_summary_has_each_entry_of_w11_once_and_the_hyperparameters():
+    summary = posterior().summary()
+    assert summary.index.tolist() == ["gamma", "W11[T, T]", "W11[T, N]", "W11[N, N]", "r2[T]", "r2[N]"]
+    assert summary.loc["gamma", "mean"] == pytest.approx(arrays()["gamma"].mean())
+    assert summary.loc["W11[T, N]", "sd"] == pytest.approx(pooled("W11")[:, 0, 1].std(ddof=1))
+    assert (summary["ess_bulk"] > 200).all()
+
+
+def test_agreeing_chains_converge_and_a_stray_one_is_named():
+    assert posterior().diagnostics(all=True).converged
+    values = arrays()
+    values["W12"][2, :, 1, 2] += 1.0
+    verdict = posterior(values).diagnostics()
+    assert not verdict.converged
+    assert any("R-hat of W12" in problem and "N~c" in problem for problem in verdict.problems)
+    assert "NOT CONVERGED" in str(verdict)
+
+
+def test_sticky_chains_are_found_out_by_their_effective_sample_size():
+    values = arrays()
+    values["gamma"] = np.repeat(values["gamma"][:, ::20], 20, axis=1)
+    assert any("effective sample size of gamma" in problem for problem in posterior(values).diagnostics().problems)
+
+
+def test_three_draws_say_nothing_about_convergence():
+    values = {name: array[:, :3] for name, array in arrays().items()}
+    assert "fewer than 4 draws" in posterior(values).diagnostics().problems[0]
+    assert posterior(values).edges(all=True)["rhat"].isna().all()
+
+
+def test_one_chain_is_judged_by_its_halves():
+    values = {name: array[:1].copy() for name, array in arrays().items()}
+    assert posterior(values).edges()["rhat"].between(0.99, 1.05).all()
+    values["W12"][0, DRAWS // 2 :, 1, 2] += 1.0
+    assert posterior(values).edges().set_index(["query", "variable"]).loc[("N", "c"), "rhat"] > 1.5
+
+
+def test_arviz_takes_the_draws_as_they_are():
+    result, az = posterior(), arviz_bridge.arviz()
+    data = result.to_inference_data()
+    np.testing.assert_array_equal(data["posterior"]["W12"].values, arrays()["W12"])
+    summary = az.summary(data, var_names=["gamma"])
+    assert float(summary["mean"].iloc[0]) == pytest.approx(arrays()["gamma"].mean(), abs=0.1)
+    np.testing.assert_array_equal(data["sample_stats"]["iterations"].values, arrays()["iterations"])
+
+
+# Prediction -------------------------------------------------------------------------------------------
+
+
+def test_predictions_are_the_regression_on_the_scale_of_the_data():
+    new = pd.DataFrame(np.random.default_rng(3).standard_normal((5, Q)) * 3, columns=NAMES[1])
+    result = posterior()
+    X2 = (new.to_numpy() - [1, 2, 3, 4]) / [1, 0.5, 2, 4]
+    U = np.linalg.inv(pooled("W11"))
+    fits = -np.einsum("rj,kij,kil->krl", X2, pooled("W12"), U)
+    expected = [10, -5] + np.array([2, 3]) * fits.mean(axis=0)
+    prediction = result.predict(new, seed=1)
+    np.testing.assert_allclose(prediction.mean, expected, rtol=1e-10)
+    # The predictive variance is that of the fits plus the mean of the residual covariances' diagonals.
+    variance = np.array([4, 9]) * (fits.var(axis=0) + np.einsum("kii->i", U) / len(U))
+    draws = prediction.draws.values
+    z = (draws.mean(axis=0) - expected) / np.sqrt(variance / len(draws))
+    assert np.abs(z).max() < 5
+    np.testing.assert_allclose(draws.var(axis=0), variance, rtol=6 * np.sqrt(2 / len(draws)))
+
+
+def test_predictions_do_not_need_the_columns_in_order():
+    new = pd.DataFrame(np.eye(Q), columns=NAMES[1])
+    result = posterior()
+    shuffled = new.assign(extra=1.0)[["c", "extra", "a", "<script>", "b"]]
+    pd.testing.assert_frame_equal(result.predict(new).mean, result.predict(shuffled).mean)
+    pd.testing.assert_frame_equal(result.predict(new).mean, result.predict(new.to_numpy()).mean)
+
+
+def test_predictive_intervals_are_those_of_the_draws():
+    prediction = posterior().predict(np.eye(Q), seed=2)
+    summary = prediction.summary(level=0.8)
+    assert summary.index.names == ["row", "query"]
+    cell = prediction.draws.sel(row=1, query="N").values
+    assert summary.loc[(1, "N"), "lower"] == pytest.approx(np.quantile(cell, 0.1))
+    assert summary.loc[(1, "N"), "sd"] == pytest.approx(cell.std())
+
+
+# Saving -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("names", [NAMES, ([0, 3], [1, 2, 4, 5]), (["Größe", "N"], ["a b", "c/d", "", "é"])])
+def test_what_is_saved_is_what_is_loaded(tmp_path, names):
+    made = posterior(names=names)
+    made.save(tmp_path / "run")
+    again = mb.load(tmp_path / "run")
+    for group in ("draws", "effort", "fixed"):
+        xr.testing.assert_identical(getattr(made, group), getattr(again, group))
+    assert again.settings == made.settings
+    assert again.query == made.query
+    pd.testing.assert_frame_equal(again.edges(all=True), made.edges(all=True))
+
+
+def test_a_fit_from_a_scatter_is_saved_without_means(tmp_path):
+    made = Posterior(*name_axes(arrays(), *NAMES), xr.Dataset(), {})
+    made.save(tmp_path / "run")
+    assert not mb.load(tmp_path / "run").fixed
+    np.testing.assert_allclose(made.predict(np.zeros((1, Q))).mean, 0)
+
+
+def test_saving_again_replaces_and_leaves_no_draft(tmp_path):
+    posterior().save(tmp_path / "run")
+    other = posterior(arrays(seed=5))
+    other.save(tmp_path / "run")
+    xr.testing.assert_identical(mb.load(tmp_path / "run").draws, other.draws)
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_folder_of_something_else_is_never_overwritten(tmp_path):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.txt").write_text("precious")
+    with pytest.raises(FileExistsError, match="not a saved posterior"):
+        posterior().save(tmp_path / "thesis")
+    assert (tmp_path / "thesis" / "chapter.txt").read_text() == "precious"
+
+
+def test_what_is_no_posterior_is_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no settings\.json"):
+        mb.load(tmp_path)
+    posterior().save(tmp_path / "run")
+    settings = json.loads((tmp_path / "run" / "settings.json").read_text())
+    (tmp_path / "run" / "settings.json").write_text(json.dumps(settings | {"format": 99}))
+    with pytest.raises(ValueError, match="another format"):
+        mb.load(tmp_path / "run")
