@@ -7,11 +7,6 @@ Times are process times of one thread, medians of repeated runs, on states that 
 
 from __future__ import annotations
 
-import os
-
-for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[threads] = "1"  # before NumPy is imported
-
 import argparse
 import json
 import platform
@@ -21,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import scipy
+from threadpoolctl import threadpool_limits
 
 from markovblanket import arviz_bridge, gibbs
 from markovblanket.contracts import ChainState, Noise, Problem
@@ -73,7 +69,7 @@ def cost_against_q(sizes: list[int], p: int = 7, n: int = 260) -> dict:
             {"q": q, "ms": 1e3 * sweep, "iterations": float(iterations), "over_bare_products": sweep / bare}
         )
         print(
-            f"  q = {q:6d}: {1e3 * sweep:8.2f} ms, {iterations:4.1f} iterations, {sweep / bare:5.2f} x bare products"
+            f"  q = {q:6d}: {1e3 * sweep:8.2f} ms, {iterations:4.1f} iterations, {sweep / bare:.2f} x bare products"
         )
     slope = np.polyfit(np.log([row["q"] for row in rows]), np.log([row["ms"] for row in rows]), 1)[0]
     print(f"  log-log slope {slope:.2f}")
@@ -176,4 +172,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with threadpool_limits(limits=1):
+        main()
