@@ -12,11 +12,11 @@ from markovblanket import chains, scatter
 from markovblanket.contracts import Prior, Problem, Solver
 from markovblanket.solvers import Dense, Dual
 
-CHAINS, WARMUP, BATCHES = 2, 100, 50
+CHAINS, WARMUP, BATCHES = 2, 100, 40
 runs = pytest.mark.parametrize(
     ("solver", "draws"),
     [
-        pytest.param(Dual(), 1200, id="dual"),
+        pytest.param(Dual(), 1000, id="dual"),
         pytest.param(Dual(), 8000, id="dual, long", marks=pytest.mark.slow),
         pytest.param(Dense(), 8000, id="dense, long", marks=pytest.mark.slow),
     ],
