@@ -28,7 +28,7 @@ def graph_of(edges: pd.DataFrame, query: list[str]) -> nx.Graph:
 
 
 def layout(graph: nx.Graph, query: list[str]) -> dict[str, np.ndarray]:
-    """Queries on a circle, each in a sector as wide as it has neighbours of its own, those fanned out behind it."""
+    """Queries on a circle, each in a sector as wide as it has neighbours of its own, those fanned out behind."""
     own = {name: sorted(v for v in graph[name] if graph.degree(v) == 1 and v not in query) for name in query}
     width = np.array([len(own[name]) + 1.5 for name in query])
     ends = 2 * np.pi * np.cumsum(width) / width.sum()

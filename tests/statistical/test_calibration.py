@@ -41,7 +41,7 @@ def test_sweeps_alternating_with_new_data_keep_the_joint_law(case: Case) -> None
 @pytest.mark.slow
 @pytest.mark.parametrize("case", cases.RANKED, ids=str)
 def test_truth_ranks_uniformly_among_draws(case: Case) -> None:
-    assert_calibrated(rank_test(case.generator(30), case, replications=400))
+    assert_calibrated(rank_test(case.generator(30), case, replications=300))
 
 
 def test_false_alarm_rate_is_shared_by_all_checks() -> None:

@@ -21,7 +21,7 @@ RANKED = {
     "scales by columns",
     "T for 1/T",
 }
-STEADY = [bug for bug in PLAIN + SUBTLE if bug.name not in RUN_AWAY]
+STEADY = [bug for bug in PLAIN if bug.name not in RUN_AWAY]
 
 
 def assert_rejected(bug: Bug, p_values: dict[str, float]) -> None:
@@ -44,18 +44,18 @@ def test_joint_test_rejects(bug: Bug) -> None:
 @pytest.mark.usefixtures("plant")
 @pytest.mark.parametrize("bug", SUBTLE, ids=str)
 def test_thorough_joint_test_rejects(bug: Bug) -> None:
-    assert_rejected(bug, joint_test(np.random.default_rng(2), bug.case, replications=3000, sweeps=1))
+    assert_rejected(bug, joint_test(np.random.default_rng(2), bug.case, replications=3000, sweeps=2))
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("plant")
 @pytest.mark.parametrize("bug", STEADY, ids=str)
 def test_geweke_test_rejects(bug: Bug) -> None:
-    assert_rejected(bug, geweke_test(np.random.default_rng(3), bug.case, paths=40, sweeps=100))
+    assert_rejected(bug, geweke_test(np.random.default_rng(3), bug.case, paths=40, sweeps=50))
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("plant")
 @pytest.mark.parametrize("bug", [bug for bug in PLAIN if bug.name in RANKED], ids=str)
 def test_rank_test_rejects(bug: Bug) -> None:
-    assert_rejected(bug, rank_test(np.random.default_rng(4), bug.case, replications=400))
+    assert_rejected(bug, rank_test(np.random.default_rng(4), bug.case, replications=300))
