@@ -91,7 +91,7 @@ def scalar_blocks_and_rate(data: Data, shape: float, rate: float, nodes: int = 1
 def scalar_log_likelihood(data: Data, x: Array, w: Array) -> Array:
     """The density without its prior, for p = q = 1."""
     A, B, s = data.A[0, 0], data.B[0, 0], data.S12[0, 0]
-    return data.n / 2 * np.log(x) - (B * x + 2 * w * s + w**2 * A / x) / 2
+    return np.asarray(data.n / 2 * np.log(x) - (B * x + 2 * w * s + w**2 * A / x) / 2)
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class GivenScalar:
         """Posterior covariance of W12: the mean of its variance plus the variance of its mean."""
         deviation = self.conditional_mean - self.mean
         within = np.einsum("k,kij->ij", self.law.weight, self.conditional_cov)
-        return within + np.einsum("k,ki,kj->ij", self.law.weight, deviation, deviation)
+        return np.asarray(within + np.einsum("k,ki,kj->ij", self.law.weight, deviation, deviation))
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class FlatPrior:
 def whitened_residual(W11: Array, W12: Array, data: Data) -> Array:
     """``W11^(-1/2) (W12 + W11 S12 A^-1) A^(1/2)``: standard normal entries under a flat prior."""
     residual = W12 + W11 @ data.S12 @ np.linalg.inv(data.A)
-    return np.linalg.solve(np.linalg.cholesky(W11), residual) @ np.linalg.cholesky(data.A)
+    return np.asarray(np.linalg.solve(np.linalg.cholesky(W11), residual) @ np.linalg.cholesky(data.A))
 
 
 def without_data(rng: np.random.Generator, W12: Array, n: int) -> tuple[Array, npt.NDArray[np.bool_]]:

@@ -26,7 +26,7 @@ from known_answers.exact import (
     whitened_residual,
 )
 from known_answers.monte_carlo import Estimate, assert_agree, assert_disagree, estimates, known
-from markovblanket.contracts import Solver
+from markovblanket.contracts import Prior, Solver
 from markovblanket.priors import Laplace, Normal
 
 Laws = tuple[Quadrature, list[Quadrature]]
@@ -56,7 +56,7 @@ def learned_laws(nodes: int = 16) -> Laws:
     return law(PAIR, 2.0), [law(with_a_row_more(PAIR), 2.0), law(PAIR, 3.0)]
 
 
-SCALAR = {
+SCALAR: dict[str, tuple[Prior, Callable[..., Laws]]] = {
     "normal": (Normal(scale=0.5), normal_laws),
     "laplace": (Laplace(gamma=3.0), laplace_laws),
     "laplace, rate learned": (Laplace(shape=2.0, rate=0.5), learned_laws),

@@ -16,7 +16,7 @@ from markovblanket.priors.scale_mixture import draw_common_factor
 from markovblanket.solvers import CrossPrecision, Dense
 from markovblanket.variates import inverse_gaussian, mgig, wishart
 from statistical.calibration import Case
-from statistical.cases import FEW_OTHERS, FEW_ROWS, LONG, case
+from statistical.cases import FEW_OTHERS, FEW_ROWS, LONG, ONE_QUERY, case
 
 Generator = np.random.Generator
 DrawQuery = Callable[[Generator, Array, Array, Scatter], Array]
@@ -200,8 +200,9 @@ class RowMoveWithoutShape(Laplace):
 # ------------------------------------------------------------------------------------------------ the table
 
 LAPLACE, UNEQUAL = case("laplace", "dense", LONG), case("unequal", "dense", LONG)
-SHORT, WEAK = case("laplace", "dense", FEW_OTHERS), case("laplace", "dense", FEW_ROWS, spread=0.3)
+SHORT, WEAK = case("laplace", "dense", FEW_OTHERS), case("laplace", "dense", LONG, spread=0.1)
 LEARNED, LEARNED_FEW = case("learned", "dense", FEW_OTHERS), case("learned", "dense", FEW_ROWS, spread=0.3)
+LEARNED_ONE = case("learned", "dense", ONE_QUERY, spread=0.3)
 HYPERPRIOR = {"shape": 4.0, "rate": 1.0}
 
 # Wrong by so much that 300 replications of two sweeps show it.
@@ -224,5 +225,5 @@ PLAIN = [
 ]
 SUBTLE = [
     Bug("S22 for S22 + I", replace(WEAK, solver=ForgottenIdentity())),
-    Bug("scale move without a Jacobian", replace(LEARNED_FEW, prior=ScaleMove(**HYPERPRIOR, jacobian=1.0))),
+    Bug("scale move without a Jacobian", replace(LEARNED_ONE, prior=ScaleMove(**HYPERPRIOR, jacobian=1.0))),
 ]

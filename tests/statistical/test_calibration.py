@@ -28,7 +28,7 @@ def test_sweeps_keep_the_joint_law(case: Case) -> None:
 @pytest.mark.parametrize("sweeps", THOROUGH_SWEEPS)
 @pytest.mark.parametrize("case", cases.THOROUGH, ids=str)
 def test_sweeps_keep_the_joint_law_closely(case: Case, sweeps: int) -> None:
-    replications = 3000 // sweeps
+    replications = 2400 // sweeps
     assert_calibrated(joint_test(case.generator(10 + sweeps), case, replications, sweeps))
 
 
