@@ -69,7 +69,7 @@ def cost_against_q(sizes: list[int], p: int = 7, n: int = 260) -> dict:
             {"q": q, "ms": 1e3 * sweep, "iterations": float(iterations), "over_bare_products": sweep / bare}
         )
         print(
-            f"  q = {q:6d}: {1e3 * sweep:8.2f} ms, {iterations:4.1f} iterations, {sweep / bare:.2f} x bare products"
+            f"  q = {q:6d}: {1e3 * sweep:.2f} ms, {iterations:.1f} iterations, {sweep / bare:.2f} x bare products"
         )
     slope = np.polyfit(np.log([row["q"] for row in rows]), np.log([row["ms"] for row in rows]), 1)[0]
     print(f"  log-log slope {slope:.2f}")
