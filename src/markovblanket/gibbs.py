@@ -82,7 +82,8 @@ def start(rng: np.random.Generator, problem: Problem) -> ChainState:
     ``W11`` as if nothing were connected, times a random factor between 1/e and e; ``W12`` from its prior.
     """
     scatter, p, q = problem.scatter, problem.p, problem.q
-    W11 = wishart.draw(rng, scatter.n + p + 1, np.linalg.inv(scatter.B)) * math.exp(rng.uniform(-1, 1))
+    root = np.linalg.inv(np.linalg.cholesky(scatter.B)).T  # root root' = B^-1
+    W11 = wishart.draw_from_factor(rng, scatter.n + p + 1, root) * math.exp(rng.uniform(-1, 1))
     T, hyper = problem.prior.start(rng, p, q)
     return ChainState(W11, np.sqrt(T) * rng.standard_normal((p, q)), T, hyper)
 
