@@ -7,7 +7,7 @@ author = "The markovblanket developers"
 copyright = author
 release = version = installed_version(project)
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.mathjax", "numpydoc"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx-mathjax-offline", "numpydoc"]
 exclude_patterns = ["_build", "jupyter_execute"]
 templates_path = ["_templates"]
 default_role = "py:obj"
