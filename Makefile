@@ -20,7 +20,8 @@ FLOORS_0_3 := contracts scatter variates priors solvers gibbs chains store progr
 FLOORS_NEED := joblib numpy pytest pytest-xdist scipy threadpoolctl
 FLOORS_VENV := $(VENV)-floors
 FLOORS_TESTS = $(wildcard $(foreach floor,$(FLOORS_0_3), tests/$(floor) tests/test_$(floor).py \
-  tests/test_$(floor)_*.py src/markovblanket/$(floor) src/markovblanket/$(floor).py) tests/statistical)
+  tests/test_$(floor)_*.py src/markovblanket/$(floor) src/markovblanket/$(floor).py) \
+  tests/statistical tests/known_answers)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:

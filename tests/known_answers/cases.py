@@ -13,11 +13,11 @@ from markovblanket.contracts import Prior, Problem, Solver
 from markovblanket.solvers import Dense, Dual
 
 CHAINS, WARMUP, BATCHES = 2, 100, 40
+# A solver is a function of the noise, so both would give the same draws if they ran equally long.
 runs = pytest.mark.parametrize(
     ("solver", "draws"),
     [
         pytest.param(Dual(), 1000, id="dual"),
-        pytest.param(Dual(), 8000, id="dual, long", marks=pytest.mark.slow),
         pytest.param(Dense(), 8000, id="dense, long", marks=pytest.mark.slow),
     ],
 )
