@@ -15,8 +15,8 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
 # Floors 0-3 live on NumPy, SciPy, joblib and threadpoolctl alone; `test-floors` proves it where nothing else is
 # installed. A floor's tests are tests/<name>/ or tests/test_<name>*.py, its doctests those of the module itself.
-# `table` and `copula` are missing here: they read dataframes, through narwhals.
-FLOORS_0_3 := contracts scatter variates priors solvers gibbs chains store progress
+# `table`, `kinds`, `levels` and `reading` are missing here: they read dataframes, through narwhals.
+FLOORS_0_3 := contracts scatter variates priors solvers copula gibbs chains store progress
 FLOORS_NEED := joblib numpy pytest pytest-xdist scipy threadpoolctl
 FLOORS_VENV := $(VENV)-floors
 FLOORS_TESTS = $(wildcard $(foreach floor,$(FLOORS_0_3), tests/$(floor) tests/test_$(floor).py \
@@ -30,7 +30,7 @@ FLOORS_TESTS = $(wildcard $(foreach floor,$(FLOORS_0_3), tests/$(floor) tests/te
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
 
-demo: $(VENV)/.installed-all  ## fit the bundled clinic table and write its report
+demo: $(VENV)/.installed-all  ## fit a simulated clinic, print its blanket beside the truth
 	$(BIN)/python -m markovblanket demo
 
 test: $(VENV)/.installed-test  ## every test but the slow rungs; needs no network once installed
@@ -49,7 +49,7 @@ lint: $(VENV)/.installed-test $(VENV)/.installed-lint  ## style, types, and who 
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q tests/test_floors.py
 
-bench: $(VENV)/.installed-all  ## cost against size and against peers
+bench: $(VENV)/.installed-all  ## what a sweep costs and what it buys, as ratios
 	$(BIN)/python benchmarks/run.py
 
 docs: $(VENV)/.installed-docs  ## the site, into docs/_build/html

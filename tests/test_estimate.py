@@ -71,6 +71,25 @@ def test_query_may_stand_anywhere_in_a_scatter(data):
     np.testing.assert_array_equal(first.W12, moved.W12)
 
 
+def test_a_scatter_that_is_a_frame_brings_its_names(data):
+    S = data.table.T @ data.table
+    posterior = mb.estimate(scatter=S, n=80, query=["Q2"], **QUICK)
+    assert posterior.query == ["Q2"]
+    assert posterior.variables[:2] == ["Q1", "Q3"]
+
+
+@pytest.mark.parametrize("names", [[0.5, 1.5, 2.5], [("a", 1), ("a", 2), ("b", 1)], [None, "x", 3]], ids=str)
+def test_a_column_may_be_asked_for_by_its_own_name_whatever_it_is(names):
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    frame = pd.DataFrame(X)
+    frame.columns = pd.Index(names, dtype=object, tupleize_cols=False)
+    if isinstance(names[0], float):
+        with pytest.raises(ValueError, match="name columns by their names"):
+            mb.estimate(frame, [names[0]], **QUICK)
+    else:
+        assert mb.estimate(frame, [names[0]], **QUICK).query == [str(names[0])]
+
+
 def test_names_of_the_package_stay_functions():
     """`estimate` and `simulate` are modules too; importing those must not hide the functions."""
     assert mb.MarkovBlanket.__name__ == "MarkovBlanket"
@@ -172,7 +191,7 @@ REFUSED = {
     "constant query": ({"table": TABLE.assign(a=1.0), "query": ["a"]}, "column 'a' is constant"),
     "unknown prior": ({"table": TABLE, "query": ["a"], "prior": "lasso"}, "prior='lasso': known are 'laplace'"),
     "unknown solver": ({"table": TABLE, "query": ["a"], "solver": "fast"}, "solver='fast'"),
-    "unknown margins": ({"table": TABLE, "query": ["a"], "margins": "rank"}, "margins='rank'"),
+    "unknown margins": ({"table": TABLE, "query": ["a"], "margins": "normal"}, "margins='normal'"),
     "n with a table": ({"table": TABLE, "query": ["a"], "n": 20}, "belong to scatter"),
     "no n": ({"scatter": IDENTITY, "query": [0]}, "number of rows"),
     "n = 0": ({"scatter": IDENTITY, "n": 0, "query": [0]}, "at least 1"),
@@ -187,6 +206,15 @@ REFUSED = {
     ),
     "not symmetric": ({"scatter": np.triu(np.ones((3, 3))), "n": 5, "query": [0]}, "not symmetric"),
     "indefinite": ({"scatter": np.ones((3, 3)) - np.eye(3), "n": 5, "query": [0]}, "semi-definite"),
+    "a class for a prior": ({"table": TABLE, "query": ["a"], "prior": mb.Laplace}, "prior=.*pass an instance"),
+    "no solver": ({"table": TABLE, "query": ["a"], "solver": None}, "solver=None"),
+    "kinds for a scatter": ({"scatter": IDENTITY, "n": 5, "query": [0], "margins": "rank"}, "about tables"),
+    "complex scatter": ({"scatter": IDENTITY * 1j, "n": 5, "query": [0]}, "real numbers"),
+    "huge scatter": ({"scatter": IDENTITY * 1e200, "n": 5, "query": [0]}, "larger units"),
+    "huge n": ({"scatter": IDENTITY, "n": 10**30, "query": [0]}, "number of rows"),
+    "a query of truth values": ({"table": TABLE.to_numpy(), "query": [True, False]}, "query True: name columns"),
+    "a query between columns": ({"table": TABLE.to_numpy(), "query": 1.5}, "query 1.5: name columns"),
+    "masked cells": ({"table": np.ma.masked_less(TABLE.to_numpy(), -1), "query": [0]}, "missing cell"),
     "no chains": ({"table": TABLE, "query": ["a"], "chains": 0}, "chains=0"),
     "no draws": ({"table": TABLE, "query": ["a"], "draws": 0}, "draws=0"),
     "negative warm-up": ({"table": TABLE, "query": ["a"], "warmup": -1}, "warmup=-1"),

@@ -110,7 +110,7 @@ def test_the_false_discovery_rule_is_the_largest_set_below_its_bound():
 
 def test_surest_first_then_strongest():
     edges = posterior().edges(all=True)
-    keys = list(zip(-edges["sign_probability"], -edges["partial_correlation"].abs(), strict=True))
+    keys = list(zip(-edges["sign_probability"], -(edges["weight"] / edges["sd"]).abs(), strict=True))
     assert keys == sorted(keys)
     assert edges.iloc[0][["query", "variable"]].tolist() == ["N", "c"]
 
@@ -145,7 +145,13 @@ def test_query_edges_come_from_w11():
 
 @pytest.mark.parametrize(
     ("rule", "message"),
-    [({"level": 1.0}, "level=1.0"), ({"fdr": 0.0}, "fdr=0.0"), ({"level": 0.9, "fdr": 0.1}, "not by both")],
+    [
+        ({"level": 1.0}, "level=1.0"),
+        ({"level": 0}, "level=0"),
+        ({"level": -1, "all": True}, "level=-1"),
+        ({"fdr": 0.0}, "fdr=0.0"),
+        ({"level": 0.9, "fdr": 0.1}, "not by both"),
+    ],
 )
 def test_impossible_rules_are_refused(rule, message):
     with pytest.raises(ValueError, match=message):
@@ -251,6 +257,28 @@ def test_predictions_do_not_need_the_columns_in_order():
     pd.testing.assert_frame_equal(result.predict(new).mean, result.predict(new.to_numpy()).mean)
 
 
+def test_predictions_keep_the_rows_names():
+    new = pd.DataFrame(np.eye(Q), columns=NAMES[1], index=[100, 7, 3, 9])
+    prediction = posterior().predict(new)
+    assert prediction.mean.index.tolist() == prediction.draws["row"].values.tolist() == [100, 7, 3, 9]
+
+
+def test_columns_numbered_in_another_order_are_found_by_their_numbers():
+    result = posterior(names=([0, 3], [1, 2, 4, 5]))
+    new = pd.DataFrame(np.random.default_rng(0).standard_normal((3, 4)), columns=[1, 2, 4, 5])
+    pd.testing.assert_frame_equal(result.predict(new).mean, result.predict(new[[5, 1, 4, 2]]).mean)
+    with pytest.raises(ValueError, match="variable 1 is not a column"):
+        result.predict(new.set_axis([10, 11, 12, 13], axis=1))
+    with pytest.raises(ValueError, match="an array of 3 columns for 4 variables"):
+        result.predict(np.zeros((2, 3)))
+
+
+def test_chains_that_never_move_have_not_converged():
+    values = arrays()
+    values["gamma"][:] = 3.0
+    assert any("R-hat of gamma is inf" in problem for problem in posterior(values).diagnostics().problems)
+
+
 def test_predictive_intervals_are_those_of_the_draws():
     prediction = posterior().predict(np.eye(Q), seed=2)
     summary = prediction.summary(level=0.8)
@@ -296,6 +324,33 @@ def test_a_folder_of_something_else_is_never_overwritten(tmp_path):
     with pytest.raises(FileExistsError, match="not a saved posterior"):
         posterior().save(tmp_path / "thesis")
     assert (tmp_path / "thesis" / "chapter.txt").read_text() == "precious"
+
+
+@pytest.mark.parametrize("lure", ["settings.json", "draws.zarr"])
+def test_nor_is_one_that_only_looks_like_a_posterior(tmp_path, lure):
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / lure).write_text("{}")
+    (tmp_path / "project" / "thesis.tex").write_text("precious")
+    with pytest.raises(FileExistsError, match="not a saved posterior"):
+        posterior().save(tmp_path / "project")
+    assert (tmp_path / "project" / "thesis.tex").read_text() == "precious"
+
+
+def test_a_damaged_folder_is_refused_with_what_is_wrong(tmp_path):
+    posterior().save(tmp_path / "run")
+    (tmp_path / "run" / "settings.json").write_text("{")
+    with pytest.raises(ValueError, match="damaged"):
+        mb.load(tmp_path / "run")
+    posterior().save(tmp_path / "run")
+    (tmp_path / "run" / "effort.zarr").rename(tmp_path / "elsewhere")
+    with pytest.raises(ValueError, match="not a whole saved posterior: effort"):
+        mb.load(tmp_path / "run")
+
+
+def test_numpy_numbers_in_the_settings_are_no_obstacle(tmp_path):
+    made = Posterior(*name_axes(arrays(), *NAMES), xr.Dataset(), {"warmup": np.int64(5), "gamma": np.float32(2)})
+    made.save(tmp_path / "run")
+    assert mb.load(tmp_path / "run").settings == {"warmup": 5, "gamma": 2.0}
 
 
 def test_what_is_no_posterior_is_refused(tmp_path):

@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from markovblanket.table import Standardisation, read, read_rest
+from markovblanket.table import Standardisation, read, read_mixed, read_rest
 
 
 def frame() -> pd.DataFrame:
@@ -101,3 +101,122 @@ def test_constant_columns_are_refused_by_name(value):
 def test_too_few_rows_to_standardise(rows):
     with pytest.raises(ValueError, match=rf"{rows} row\(s\).*at least 2"):
         Standardisation.of(np.ones((rows, 2)), "ab")
+
+
+# Tables of several kinds
+
+
+def mixed() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "age": [61.5, np.nan, 48.25, 70.5],
+            "stage": ["II", "I", None, "III"],
+            "sex": ["f", "m", "m", "f"],
+            "visits": [1, 2, 3, 3],
+        }
+    )
+
+
+ORDER = {"stage": ["I", "II", "III"]}
+
+
+@pytest.mark.parametrize(
+    "make", [mixed, lambda: pl.DataFrame(mixed().to_dict("list"), strict=False)], ids=["pandas", "polars"]
+)
+def test_mixed_tables_put_the_query_first(make):
+    table = read_mixed(make(), ["stage", "sex"], ORDER)
+    assert (table.query, table.rest, table.n) == (("stage", "sex"), ("age", "visits"), 4)
+    assert [column.name for column in table.columns] == ["stage", "sex", "age", "visits"]
+    assert [column.kind for column in table.columns] == ["ordinal", "binary", "continuous", "ordinal"]
+    values = [[1, 0, np.nan, 2], [0, 1, 1, 0], [61.5, np.nan, 48.25, 70.5], [0, 1, 2, 2]]
+    np.testing.assert_array_equal([column.values for column in table.columns], values)
+
+
+def test_arrays_of_objects_are_tables_too():
+    table = read_mixed(mixed().to_numpy(dtype=object), 1, {1: ORDER["stage"]})
+    assert (table.query, table.rest) == ((1,), (0, 2, 3))
+    np.testing.assert_array_equal(table.columns[0].values, [1, 0, np.nan, 2])
+    assert table.columns[3].levels == (1, 2, 3)
+
+
+@pytest.mark.parametrize("dtype", ["U4", "S4"])
+def test_arrays_of_text_are_tables_too(dtype):
+    table = read_mixed(np.array([["1.5", "a"], ["?", "b"], ["2", "a"]], dtype=dtype), [1])
+    assert table.columns[0].levels == ("a", "b")
+    np.testing.assert_array_equal(table.columns[1].restore(table.columns[1].values), [1.5, np.nan, 2.0])
+
+
+@pytest.mark.parametrize("names", [[10, 20, 30, 40], [("a", 1), "b", 3, None]], ids=["numbers", "anything"])
+def test_names_need_not_be_text(names):
+    table = mixed()
+    table.columns = pd.Index(names, dtype=object)
+    query = names[2] if all(isinstance(name, int) for name in names) else str(names[2])
+    order = names[1] if isinstance(names[1], int) else str(names[1])
+    found = read_mixed(table, query, {order: ORDER["stage"]})
+    assert found.columns[0].levels == ("f", "m")
+    assert found.columns[2].levels == ("I", "II", "III")
+
+
+def test_rows_without_any_cell_are_kept():
+    table = mixed()
+    table.loc[4] = [None] * 4
+    found = read_mixed(table, "sex", ORDER)
+    assert found.n == 5
+    assert all(column.missing[4] for column in found.columns)
+
+
+def test_a_table_describes_itself():
+    assert read_mixed(mixed(), ["sex"], ORDER).describe() == [
+        {"name": "sex", "role": "query", "kind": "binary", "levels": 2, "missing": 0},
+        {"name": "age", "role": "rest", "kind": "continuous", "levels": 0, "missing": 1},
+        {"name": "stage", "role": "rest", "kind": "ordinal", "levels": 3, "missing": 1},
+        {"name": "visits", "role": "rest", "kind": "ordinal", "levels": 3, "missing": 0},
+    ]
+
+
+MIXED_REFUSED = {
+    name: REFUSED[name]
+    for name in REFUSED
+    if name not in ("missing cells", "infinite cells", "text", "dates", "complex")
+}
+
+
+@pytest.mark.parametrize(("table", "query", "message"), MIXED_REFUSED.values(), ids=MIXED_REFUSED)
+def test_mixed_tables_refuse_the_same_names_and_shapes(table, query, message):
+    with pytest.raises(ValueError, match=message):
+        read_mixed(table, query)
+
+
+WRONG = {
+    "unknown column": ({"stag": "ordinal"}, "kinds: 'stag' is not a column of the table; did you mean 'stage'"),
+    "unknown kind": ({"stage": "nominal"}, r"kinds={'stage': 'nominal'}: a kind is one of \('continuous'"),
+    "no kind": ({"stage": None}, "kinds={'stage': None}: a kind is one of"),
+}
+
+
+@pytest.mark.parametrize(("kinds", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_declarations_are_refused(kinds, message):
+    with pytest.raises(ValueError, match=message):
+        read_mixed(mixed(), ["sex"], kinds)
+
+
+EMPTY = {
+    "no rows": (mixed().iloc[:0], "the table is empty: 0 row"),
+    "no columns": (pd.DataFrame(index=range(3)), "the table is empty.* 0 column"),
+    "an empty array": (np.empty((0, 3)), "the table is empty"),
+    "one row": (mixed().iloc[:1], "the table has 1 row"),
+    "structured": (np.zeros(3, dtype=[("a", float), ("b", int)]), r"structured array.*pandas.DataFrame\(array\)"),
+    "complex array": (np.ones((3, 2)) * 1j, "column 0 holds complex numbers"),
+    "array of dates": (np.zeros((3, 2), dtype="datetime64[ns]"), "column 0 holds dates"),
+}
+
+
+@pytest.mark.parametrize(("table", "message"), EMPTY.values(), ids=EMPTY)
+def test_what_holds_no_table(table, message):
+    with pytest.raises(ValueError, match=message):
+        read_mixed(table, [0])
+
+
+def test_other_objects_are_a_type_error():
+    with pytest.raises(TypeError, match="pandas or polars frame or a NumPy array, not dict"):
+        read_mixed({"a": [1, 2]}, ["a"])

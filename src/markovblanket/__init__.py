@@ -12,7 +12,8 @@ same for scikit-learn), :func:`simulate` (networks with known truth), :func:`loa
 :mod:`markovblanket.priors`, :mod:`markovblanket.solvers` and :mod:`markovblanket.variates`, the last with exact
 samplers for the matrix generalised inverse Gaussian law that are useful by themselves.
 
-With p query variables, q others and n rows, a sweep costs O(p min(n, q) q) and no q x q matrix is ever formed.
+With p query variables, q others and n rows, a sweep costs O(p min(n, q) q) for each of a dozen or so iterations,
+and no q x q matrix is ever formed.
 
 Names are imported when first used, so ``import markovblanket`` is quick and the sampler's own floors need nothing
 but NumPy, SciPy, joblib and threadpoolctl.

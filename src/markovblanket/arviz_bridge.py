@@ -12,6 +12,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 
@@ -29,19 +30,21 @@ def arviz() -> ModuleType:
 def inference_data(groups: Mapping[str, xr.Dataset]) -> Any:
     """ArviZ's container for the groups: every ``az.plot_*`` and ``az.summary`` takes it."""
     az = arviz()
-    if hasattr(az, "InferenceData"):
+    if int(az.__version__.split(".")[0]) < 1:
         return az.InferenceData(**groups)
     return xr.DataTree.from_dict(dict(groups))
 
 
 def rhat(draws: xr.Dataset) -> xr.Dataset:
     """Rank-normalised split R-hat of every quantity; a single chain is judged by its two halves."""
-    return _dataset(arviz().rhat(_halves(draws) if draws.sizes["chain"] == 1 else draws))
+    with np.errstate(invalid="ignore", divide="ignore"):  # chains that never move divide 0 by 0: NaN is the answer
+        return _dataset(arviz().rhat(_halves(draws) if draws.sizes["chain"] == 1 else draws))
 
 
 def ess(draws: xr.Dataset, method: str = "bulk") -> xr.Dataset:
     """Effective sample size of every quantity."""
-    return _dataset(arviz().ess(draws, method=method))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return _dataset(arviz().ess(draws, method=method))
 
 
 def _halves(draws: xr.Dataset) -> xr.Dataset:

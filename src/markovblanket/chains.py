@@ -46,7 +46,7 @@ def stream(rng: np.random.Generator, problem: Problem, schedule: Schedule) -> It
     for count in range(1 - schedule.warmup, schedule.sweeps - schedule.warmup + 1):
         state, info = gibbs.sweep(rng, state, problem)
         kept = count > 0 and count % schedule.thin == 0
-        yield gibbs.derive(rng, state, info, problem.scatter) if kept else None
+        yield gibbs.derive(rng, state, info, gibbs.current_scatter(state, problem)) if kept else None
 
 
 def run_chain(

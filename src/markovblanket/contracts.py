@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -57,13 +57,25 @@ class SweepInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Columns:
+    """Gaussian columns as they stand in a sweep: ``X1`` is n x p, ``X2`` n x q."""
+
+    X1: Array
+    X2: Array
+
+
+@dataclass(frozen=True, slots=True)
 class ChainState:
-    """Where a chain stands. Never mutated: a sweep returns a new one."""
+    """Where a chain stands. Never mutated: a sweep returns a new one.
+
+    ``columns`` is None when no column ever moves.
+    """
 
     W11: Array
     W12: Array
     T: Array
     hyper: Hyper = field(default_factory=dict)
+    columns: Columns | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +108,10 @@ class Scatter(Protocol):
         """Factor of ``S22``, m x q; its rows are (nearly) orthogonal."""
 
     @property
+    def Y(self) -> Array:
+        """The cross scatter in the factor's coordinates, p x m: ``S12 = Y F``."""
+
+    @property
     def B(self) -> Array:
         """``S11 + I``, p x p."""
 
@@ -112,6 +128,7 @@ class Scatter(Protocol):
         """``diag(A^-1)``, length q."""
 
 
+@runtime_checkable
 class Solver(Protocol):
     """Turns noise into a draw of ``W12``, deterministically.
 
@@ -124,6 +141,7 @@ class Solver(Protocol):
         """``C^-1 (eta - S12)`` with ``eta ~ N(0, C)`` made from ``noise``."""
 
 
+@runtime_checkable
 class Prior(Protocol):
     """A law of ``W12`` given as a scale mixture of normals, with its hyperparameters."""
 
@@ -155,13 +173,30 @@ class Prior(Protocol):
         """
 
 
+class Latent(Protocol):
+    """Columns of which some cells are not observed, or only by their order: what moves is drawn in every sweep."""
+
+    def start(self) -> Columns:
+        """The first columns of a chain."""
+
+    def refresh(self, rng: np.random.Generator, state: ChainState) -> Columns:
+        """``X | W, Y``: the columns with their moving cells drawn anew."""
+
+    def scatter(self, columns: Columns) -> Scatter:
+        """The scatter of the columns as they stand."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What a sweep needs besides the state: data, prior, solver."""
+    """What a sweep needs besides the state: data, prior, solver.
+
+    ``scatter`` is that of all columns; where some move, ``latent`` draws them and ``scatter`` follows.
+    """
 
     scatter: Scatter
     prior: Prior
     solver: Solver
+    latent: Latent | None = None
 
     @property
     def p(self) -> int:

@@ -79,11 +79,17 @@ def verdict(posterior: Posterior, edges: pd.DataFrame, data: Simulated, seconds:
     agree = "The chains agree" if diagnostics.converged else "[bold]The chains do NOT agree[/]"
     worst = f"worst R-hat {table['rhat'].max():.3f}, smallest effective sample {table['ess_bulk'].min():.0f}"
     return (
-        f"\nFound {result.found} of {result.found + result.missed} true edges; {result.false} false. "
-        f"The rest are too weak for {len(data.table)} patients.\n"
+        f"\nFound {result.found} of {result.found + result.missed} true edges, {result.missed} missed, "
+        f"{result.false} false.\n"
         f"Share of each trait's variance that the genes explain (Bayesian R2): {r2}.\n"
-        f"{agree}: {worst}; 4 chains x 2,000 sweeps in {seconds:.0f} s.\n"
+        f"{agree}: {worst}; {sweeps(posterior)} in {seconds:.0f} s.\n"
     )
+
+
+def sweeps(posterior: Posterior) -> str:
+    """How long the chains ran, in words."""
+    made = posterior.settings
+    return f"{made['chains']} chains x {made['warmup'] + made['draws'] * made['thin']:,} sweeps"
 
 
 def write(folder: Path, posterior: Posterior, edges: pd.DataFrame, data: Simulated) -> None:

@@ -58,7 +58,8 @@ def _row(block: xr.Dataset) -> dict[str, object]:
     """One block: its size, worst R-hat and where, smallest effective sample sizes."""
     (name,) = block.data_vars
     rhat = arviz_bridge.rhat(block)[name]
-    worst = np.unravel_index(int(np.nanargmax(rhat.fillna(-np.inf))), rhat.shape)
+    rhat = rhat.fillna(np.inf)  # chains that never move have none, and have not converged
+    worst = np.unravel_index(int(np.argmax(rhat.values)), rhat.shape)
     where = "~".join(
         str(rhat[dim].values[k]) for dim, k in zip(rhat.dims, worst, strict=True) if dim in rhat.coords
     )

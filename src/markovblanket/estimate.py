@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any
@@ -13,15 +13,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
+from threadpoolctl import threadpool_limits
 
 from markovblanket.chains import Schedule, run
 from markovblanket.contracts import Array, Prior, Problem, Scatter, Solver
+from markovblanket.copula import Copula
 from markovblanket.diagnosis import ConvergenceWarning
 from markovblanket.posterior import Posterior, name_axes
 from markovblanket.priors import Laplace, Normal
-from markovblanket.scatter import from_columns, from_matrix
+from markovblanket.scatter import checked, from_columns, from_matrix
 from markovblanket.solvers import Dense, Dual
-from markovblanket.table import Name, Standardisation, coordinates, read, split
+from markovblanket.table import Name, Standardisation, coordinates, read, read_mixed, split
 
 PRIORS = {"laplace": Laplace, "normal": Normal}
 SOLVERS = {"dual": Dual, "dense": Dense}
@@ -36,6 +38,7 @@ def estimate(
     names: Sequence[Any] | None = None,
     prior: str | Prior = "laplace",
     margins: str = "gaussian",
+    kinds: Mapping[Any, Any] | None = None,
     solver: str | Solver = "dual",
     chains: int = 4,
     warmup: int = 1000,
@@ -52,8 +55,9 @@ def estimate(
 
     Parameters
     ----------
-    table : pandas or polars frame, or numpy.ndarray
-        Complete and numeric, a row per observation. Columns are standardised.
+    table : pandas or polars frame, numpy.ndarray, or path
+        A row per observation. Complete and numeric, unless ``margins`` says otherwise; files (csv, tsv, parquet,
+        feather, h5ad) are read with ``margins="auto"`` or ``"rank"``.
     query : list of names
         The few variables of interest; positions for an array.
     scatter : array_like, optional
@@ -65,7 +69,11 @@ def estimate(
     prior : str or prior
         ``"laplace"`` (rate learned), ``"normal"``, or an instance such as ``Laplace(gamma=200)``.
     margins : str
-        ``"gaussian"``: columns as they are, standardised.
+        ``"gaussian"``: complete numeric columns as they are, standardised. ``"auto"``: a Gaussian copula; complete
+        continuous columns as normal scores, all others (with levels or missing cells) latent. ``"rank"``: every
+        column latent, known by its order alone, as in the paper.
+    kinds : mapping, optional
+        With a copula: kinds that were inferred wrongly, ``{"stage": ["I", "II", "III"], "dose": "ordinal"}``.
     solver : str or solver
         ``"dual"``, linear in the number of variables, or ``"dense"``, the slow reference.
     chains, warmup, draws, thin : int
@@ -97,12 +105,13 @@ def estimate(
     >>> sorted(posterior.blanket())
     ['Q1', 'Q2']
     """
-    given = _given(table, query, margins, scatter, n, names)
-    schedule = Schedule(warmup, draws, thin)
-    problem = Problem(given.scatter, _named(prior, PRIORS, "prior"), _named(solver, SOLVERS, "solver"))
-    seeds = np.random.SeedSequence(seed)
-    arrays = run(problem, schedule, chains=chains, seed=seeds, n_jobs=n_jobs, progress=progress)
+    schedule, seeds = Schedule(warmup, draws, thin), np.random.SeedSequence(seed)
+    parts = _named(prior, PRIORS, "prior", Prior), _named(solver, SOLVERS, "solver", Solver)
+    with threadpool_limits(limits=1):  # as in the chains: the last bits must not depend on the number of cores
+        given = _given(table, query, margins, kinds, scatter, n, names)
+    problem = Problem(given.scatter, *parts, given.latent)
     settings = _settings(given, problem, schedule) | {"chains": chains, "seed": str(seeds.entropy)}
+    arrays = run(problem, schedule, chains=chains, seed=seeds, n_jobs=n_jobs, progress=progress)
     posterior = Posterior(*name_axes(arrays, given.query, given.rest), given.fixed, settings)
     _warn_unless_converged(posterior)
     return posterior
@@ -117,12 +126,15 @@ class Given:
     rest: tuple[Name, ...]
     fixed: xr.Dataset
     fingerprint: str
+    latent: Copula | None = None
+    margins: str = "gaussian"
 
 
 def _given(
     table: Any,
     query: Any,
     margins: str,
+    kinds: Mapping[Any, Any] | None,
     scatter: npt.ArrayLike | None,
     n: int | None,
     names: Sequence[Any] | None,
@@ -132,12 +144,18 @@ def _given(
         raise ValueError("query is missing: name the variables to ask about")
     if (table is None) == (scatter is None):
         raise ValueError("give either a table or scatter=..., n=..., and not both")
+    if scatter is not None and (margins != "gaussian" or kinds is not None):
+        raise ValueError("margins and kinds are about tables; a scatter matrix is taken as given")
     if scatter is not None:
-        return from_scatter(np.asarray(scatter, dtype=float), n, query, names)
+        return from_scatter(scatter, n, query, names)
     if n is not None or names is not None:
         raise ValueError("n and names belong to scatter=...; a table brings its own")
+    if margins in ("auto", "rank"):
+        return from_mixed(table, query, kinds, margins)
     if margins != "gaussian":
-        raise ValueError(f"margins={margins!r}: only 'gaussian' is available")
+        raise ValueError(f"margins={margins!r}: known are 'auto', 'rank' and 'gaussian'")
+    if kinds is not None:
+        raise ValueError("kinds belong to a copula: pass margins='auto' or 'rank'")
     return from_table(table, query)
 
 
@@ -161,38 +179,53 @@ def from_table(table: Any, query: Any) -> Given:
     return Given(scatter, data.query, data.rest, fixed, _fingerprint(data.X1, data.X2))
 
 
-def from_scatter(S: Array, n: int | None, query: Any, names: Sequence[Any] | None) -> Given:
-    """A scatter matrix as given, query first."""
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+def from_mixed(table: Any, query: Any, kinds: Mapping[Any, Any] | None, margins: str) -> Given:
+    """A Gaussian copula of columns of any kind, with gaps."""
+    data = read_mixed(table, query, kinds)
+    copula = Copula.of(data.columns, len(data.query), by_rank=margins == "rank")
+    print_ = _fingerprint(*(column.values for column in data.columns))
+    names = (data.query, data.rest, xr.Dataset(), print_)
+    if copula.moves:
+        return Given(copula.scatter(copula.start()), *names, copula, margins)
+    return Given(from_columns(copula.X1, copula.X2), *names, None, margins)
+
+
+def from_scatter(matrix: Any, n: int | None, query: Any, names: Sequence[Any] | None) -> Given:
+    """A scatter matrix as given, query first; a frame brings its names."""
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n < 2**53:
         raise ValueError(f"n={n!r}: a scatter matrix needs its number of rows, a whole number of at least 1")
-    if S.ndim != 2 or S.shape[0] != S.shape[1]:
-        raise ValueError(f"a scatter matrix is square; got shape {S.shape}")
+    names = getattr(matrix, "columns", None) if names is None else names
+    S = checked(matrix)
     labels = coordinates(range(len(S)) if names is None else names)
     if len(labels) != len(S):
         raise ValueError(f"{len(labels)} names for a scatter matrix of {len(S)} variables")
     chosen, rest = split(labels, query)
-    order = [labels.index(name) for name in (*chosen, *rest)]
+    place = {name: k for k, name in enumerate(labels)}
+    order = [place[name] for name in (*chosen, *rest)]
     scatter = from_matrix(S[np.ix_(order, order)], int(n), len(chosen))
     return Given(scatter, chosen, rest, xr.Dataset(), _fingerprint(S))
 
 
-def _named(choice: Any, known: dict[str, Any], role: str) -> Any:
+def _named(choice: Any, known: dict[str, Any], role: str, contract: type) -> Any:
     """An instance, from itself or from its name."""
-    if not isinstance(choice, str):
-        return choice
-    if choice not in known:
+    if isinstance(choice, str) and choice in known:
+        return known[choice]()
+    if isinstance(choice, type) or not isinstance(choice, contract):
         raise ValueError(f"{role}={choice!r}: known are {', '.join(map(repr, known))}, or pass an instance")
-    return known[choice]()
+    return choice
 
 
 def _settings(given: Given, problem: Problem, schedule: Schedule) -> dict[str, Any]:
     """All that is needed to do it again."""
     parts: dict[str, Any] = {"prior": problem.prior, "solver": problem.solver}
-    described = {role: {"name": type(part).__name__, **asdict(part)} for role, part in parts.items()}
+    described = {
+        role: {"name": type(part).__name__, **(asdict(part) if hasattr(part, "__dataclass_fields__") else {})}
+        for role, part in parts.items()
+    }
     packages = ("markovblanket", "numpy", "scipy")
     versions = {"python": platform.python_version()} | {name: metadata.version(name) for name in packages}
     data = {"n": given.scatter.n, "p": problem.p, "q": problem.q, "sha256": given.fingerprint}
-    return {"data": data, **described, **asdict(schedule), "versions": versions}
+    return {"data": data, "margins": given.margins, **described, **asdict(schedule), "versions": versions}
 
 
 def _fingerprint(*arrays: Array) -> str:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
-from markovblanket.contracts import Array, ChainState, Draw, Hyper, Problem, Scatter, SweepInfo
+from markovblanket.contracts import Array, ChainState, Columns, Draw, Hyper, Problem, Scatter, SweepInfo
 from markovblanket.variates import mgig, slice, wishart
 
 
 def sweep(rng: np.random.Generator, state: ChainState, problem: Problem) -> tuple[ChainState, SweepInfo]:
     """One Gibbs pass: every line draws from the conditional named beside it."""
+    columns, problem = refresh(rng, state, problem)  # X  | W, Y  (constant for complete Gaussian data)
     scatter, prior = problem.scatter, problem.prior
     W12, solve = prior.draw_cross(rng, state, scatter, problem.solver)  # W12  | W11, T, S
     c, hyper, G = draw_common_scale(rng, state, W12, problem)  # scale of (W12, T, hyper)  | W11, S
@@ -20,7 +22,15 @@ def sweep(rng: np.random.Generator, state: ChainState, problem: Problem) -> tupl
     r = draw_row_scales(rng, ChainState(W11, W12, T, hyper), G, problem)  # scales of rows of (W11, W12)  | S
     W11, W12 = W11 * np.sqrt(np.outer(r, r)), r[:, None] * W12
     T, hyper = prior.draw_scales(rng, W12, hyper)  # T, hyper  | W12
-    return ChainState(W11, W12, T, hyper), SweepInfo(solve.iterations, solve.residual, c)
+    return ChainState(W11, W12, T, hyper, columns), SweepInfo(solve.iterations, solve.residual, c)
+
+
+def refresh(rng: np.random.Generator, state: ChainState, problem: Problem) -> tuple[Columns | None, Problem]:
+    """The moving columns drawn anew, and the problem with their scatter."""
+    if problem.latent is None:
+        return None, problem
+    columns = problem.latent.refresh(rng, state)
+    return columns, replace(problem, scatter=problem.latent.scatter(columns))
 
 
 def draw_common_scale(
@@ -85,7 +95,15 @@ def start(rng: np.random.Generator, problem: Problem) -> ChainState:
     root = np.linalg.inv(np.linalg.cholesky(scatter.B)).T  # root root' = B^-1
     W11 = wishart.draw_from_factor(rng, scatter.n + p + 1, root) * math.exp(rng.uniform(-1, 1))
     T, hyper = problem.prior.start(rng, p, q)
-    return ChainState(W11, np.sqrt(T) * rng.standard_normal((p, q)), T, hyper)
+    columns = None if problem.latent is None else problem.latent.start()
+    return ChainState(W11, np.sqrt(T) * rng.standard_normal((p, q)), T, hyper, columns)
+
+
+def current_scatter(state: ChainState, problem: Problem) -> Scatter:
+    """The scatter of the columns that the state holds."""
+    if problem.latent is None or state.columns is None:
+        return problem.scatter
+    return problem.latent.scatter(state.columns)
 
 
 def derive(rng: np.random.Generator, state: ChainState, info: SweepInfo, scatter: Scatter) -> Draw:

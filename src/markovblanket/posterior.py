@@ -114,11 +114,17 @@ class Posterior:
             A row per edge: query, variable; mean ``weight``, ``sd``, and ``lower``, ``upper`` ends of the
             central interval at ``level``; ``partial_correlation`` (mean); ``sign_probability`` of the likelier
             sign; ``inclusion`` (missing: this prior has no exact zero); ``rhat`` and bulk ``ess``.
+
+        Notes
+        -----
+        A partial correlation also takes the variable's own entry of ``W22``, about which the model's Wishart prior
+        knows q degrees of freedom: with q comparable to n it is drawn towards zero, far below n rows of evidence.
+        Weights, their signs and intervals do not depend on it.
         """
         i, j = np.nonzero(np.ones(self.W12.shape[2:]) if all else self.selected(level, fdr=fdr))
         names = {"query": take(self.query, i), "variable": take(self.variables, j)}
         block = {"weight": stacked(self.W12)[:, i, j], "partial": self._partial_correlation(i, j)}
-        frame = self._edge_frame(names, block, level or DEFAULT_LEVEL)
+        frame = self._edge_frame(names, block, _interval(level))
         frame.insert(frame.columns.get_loc("rhat"), "inclusion", np.nan)
         return frame
 
@@ -134,7 +140,7 @@ class Posterior:
         diagonal = np.einsum("kii->ki", W11)
         partial = -W11[:, i, j] / np.sqrt(diagonal[:, i] * diagonal[:, j])
         names = {"query": take(self.query, i), "other": take(self.query, j)}
-        return self._edge_frame(names, {"weight": W11[:, i, j], "partial": partial}, level or DEFAULT_LEVEL)
+        return self._edge_frame(names, {"weight": W11[:, i, j], "partial": partial}, _interval(level))
 
     def blanket(self, level: float | None = None, *, fdr: float | None = None) -> dict[Any, list[Any]]:
         """The selected neighbours of each query variable, surest first."""
@@ -212,15 +218,21 @@ class Posterior:
         seed : int, optional
             For reproducible draws.
         """
+        if self.settings.get("margins", "gaussian") != "gaussian":
+            raise NotImplementedError(
+                "prediction from a copula fit is not available yet; fit with margins='gaussian'"
+            )
         X2 = (table.read_rest(new, self.variables) - self._fixed("mean")) / self._fixed("sd")
         W11, W12 = stacked(self.W11), stacked(self.W12)
         chosen = np.linspace(0, len(W11) - 1, min(draws, len(W11))).round().astype(int)
         X1 = predictive_draws(np.random.default_rng(seed), W11[chosen], W12[chosen], X2)
         mean, sd = self._fixed("query_mean"), self._fixed("query_sd")
-        dims, coords = ("sample", "row", "query"), {"query": self.query, "row": np.arange(len(X2))}
+        rows = getattr(new, "index", np.arange(len(X2)))
+        dims, coords = ("sample", "row", "query"), {"query": self.query, "row": np.asarray(rows)}
         fitted = mean + sd * (X2 @ self.coefficients.to_numpy().T)
         return Prediction(
-            xr.DataArray(mean + sd * X1, dims=dims, coords=coords), pd.DataFrame(fitted, columns=self.query)
+            xr.DataArray(mean + sd * X1, dims=dims, coords=coords),
+            pd.DataFrame(fitted, index=rows, columns=self.query),
         )
 
     # Saving -------------------------------------------------------------------------------------------
@@ -247,7 +259,7 @@ class Posterior:
         by_chain = weight.reshape(sizes["chain"], sizes["draw"], len(frame))
         quality = convergence({k: by_chain[:, :, k] for k in range(len(frame))})
         frame = frame.join(quality[["rhat", "ess_bulk"]].rename(columns={"ess_bulk": "ess"}))
-        order = np.lexsort([-frame["partial_correlation"].abs(), -frame["sign_probability"]])
+        order = np.lexsort([-(frame["weight"] / frame["sd"]).abs(), -frame["sign_probability"]])
         return frame.iloc[order].reset_index(drop=True)
 
     def _r2_draws(self) -> xr.DataArray:
@@ -267,6 +279,11 @@ class Posterior:
         """A column mean or sd; a scatter matrix was taken as given, so 0 and 1 there."""
         default = 0.0 if name.endswith("mean") else 1.0
         return self.fixed[name].values if name in self.fixed else default
+
+
+def _interval(level: float | None) -> float:
+    """The level of the intervals shown beside a selection."""
+    return DEFAULT_LEVEL if level is None else level
 
 
 def load(path: str | Path) -> Posterior:

@@ -18,6 +18,8 @@ from markovblanket.contracts import Array
 NEGLIGIBLE = 1e-10
 # How far a given scatter may be from symmetric and positive semi-definite, relative to its diagonal.
 ROUNDING = 1e-8
+# Larger entries would overflow when squared.
+LARGEST = 1e150
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,11 @@ class FactorScatter:
         return self.S11 + np.eye(len(self.S11))
 
     @cached_property
+    def Y(self) -> Array:
+        """``S12 = Y F``: as S is positive semi-definite, the rows of ``S12`` lie in the span of those of ``F``."""
+        return self.S12 @ self.F.T / self.row_sizes
+
+    @cached_property
     def row_sizes(self) -> Array:
         """``diag(F F')``: the eigenvalues of ``S22`` that are not zero, while the rows are orthogonal."""
         return np.einsum("kj,kj->k", self.F, self.F)
@@ -46,14 +53,10 @@ class FactorScatter:
 
     @cached_property
     def inverse_diagonal(self) -> Array:
-        """``diag(A^-1)``, through the smaller of the two spaces."""
-        m, q = self.F.shape
-        if m == q:
-            inverse_factor = linalg.inv(np.linalg.cholesky(self.F.T @ self.F + np.eye(q)))
-            return np.einsum("ij,ij->j", inverse_factor, inverse_factor)
-        L = np.linalg.cholesky(self.F @ self.F.T + np.eye(m))
-        hat = linalg.solve_triangular(L, self.F, lower=True)
-        return 1.0 - np.einsum("kj,kj->j", hat, hat)
+        """``diag(A^-1)``: where ``F'F = sum_k l_k v_k v_k'``, it is 1/(1 + l_k) along v_k and 1 off their span."""
+        squares = self.F**2 / self.row_sizes[:, None]
+        on_span = (squares / (1 + self.row_sizes)[:, None]).sum(axis=0)
+        return np.maximum(1.0 - squares.sum(axis=0), 0.0) + on_span
 
 
 def from_columns(X1: Array, X2: Array) -> FactorScatter:
@@ -105,11 +108,16 @@ def correlation(S: Array) -> Array:
 
 def checked(S: Array) -> Array:
     """``S``, symmetrised to the last bit, or a ValueError that says why it is no scatter matrix."""
-    S = np.asarray(S, dtype=float)
+    S = np.asarray(S)
+    if S.dtype.kind not in "fiub":
+        raise ValueError(f"a scatter matrix holds real numbers, not dtype {S.dtype}")
+    S = S.astype(float)
     if S.ndim != 2 or S.shape[0] != S.shape[1]:
         raise ValueError(f"a scatter matrix is square; got shape {S.shape}")
     if not np.isfinite(S).all():
         raise ValueError("the scatter matrix has entries that are not finite")
+    if np.abs(S).max(initial=0.0) > LARGEST:
+        raise ValueError(f"the scatter matrix has entries beyond {LARGEST:.0e}; measure in larger units")
     if (np.diag(S) < 0).any():
         raise ValueError("the scatter matrix has a negative diagonal entry, so it is not a scatter")
     scale = np.sqrt(np.diag(S))

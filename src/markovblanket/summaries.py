@@ -27,6 +27,8 @@ def take(names: Sequence[Any], positions: npt.NDArray[np.intp]) -> list[Any]:
 
 def describe(draws: Array, level: float) -> pd.DataFrame:
     """Mean, sd and central interval at ``level`` of every column of ``draws``."""
+    if not 0 < level < 1:
+        raise ValueError(f"level={level!r}: a credibility level lies between 0 and 1")
     tail = (1 - level) / 2
     lower, upper = np.quantile(draws, [tail, 1 - tail], axis=0)
     columns = {"mean": draws.mean(axis=0), "sd": draws.std(axis=0, ddof=min(1, len(draws) - 1))}

@@ -1,4 +1,4 @@
-"""Any table plus the names of its query columns in; checked numbers, query first, out.
+"""Any table plus the names of its query columns in; checked columns, query first, out.
 
 What cannot be modelled is refused here, by name, before anything runs.
 """
@@ -6,18 +6,112 @@ What cannot be modelled is refused here, by name, before anything runs.
 from __future__ import annotations
 
 import difflib
-from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
 from markovblanket.contracts import Array
+from markovblanket.kinds import KINDS, Declared, columns
+from markovblanket.levels import Column
+from markovblanket.reading import Source, frame_of, repeated, take_apart
 
 Name = Hashable
+
+
+@dataclass(frozen=True, eq=False)
+class MixedTable:
+    """Columns of several kinds, some cells missing: those of the query first, the rest in the table's order."""
+
+    columns: tuple[Column, ...]
+    query: tuple[Name, ...]
+    rest: tuple[Name, ...]
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.columns[0].values)
+
+    def describe(self) -> list[dict[str, Any]]:
+        """A row per column, as understood: name, role, kind, number of levels, number of missing cells."""
+        roles = ("query",) * len(self.query) + ("rest",) * len(self.rest)
+        return [
+            {
+                "name": column.name,
+                "role": role,
+                "kind": column.kind,
+                "levels": len(column.levels),
+                "missing": int(column.missing.sum()),
+            }
+            for column, role in zip(self.columns, roles, strict=True)
+        ]
+
+
+def read_mixed(table: Any, query: Any, kinds: Mapping[Any, Declared] | None = None) -> MixedTable:
+    """Any table with its columns' kinds, inferred by the rules of :mod:`markovblanket.kinds` or declared.
+
+    Parameters
+    ----------
+    table : pandas or polars frame, numpy.ndarray, str or pathlib.Path
+        A row per observation; a path ends in .csv, .tsv (also .gz), .parquet, .feather or .h5ad, where columns of
+        ``obs`` take part if ``query`` or ``kinds`` names them.
+    query : list of names
+        The few variables of interest; positions for an array.
+    kinds : dict, optional
+        By name: ``"continuous"``, ``"binary"``, ``"ordinal"``, ``"count"``, or the list of levels in order.
+
+    Returns
+    -------
+    MixedTable
+        Codes and numbers with NaN for missing cells, and what it takes to give the cells back.
+
+    Raises
+    ------
+    ValueError
+        If the table cannot be modelled; the message names the column and the way out.
+
+    Examples
+    --------
+    >>> cells = np.array([["II", 61, "f"], ["I", None, "m"], ["III", 48, "f"]], dtype=object)
+    >>> table = read_mixed(cells, query=0, kinds={0: ["I", "II", "III"]})
+    >>> [column.kind for column in table.columns]
+    ['ordinal', 'binary', 'binary']
+    >>> table.columns[0].values, table.columns[1].levels
+    (array([1., 0., 2.]), (48, 61))
+    """
+    asked, declared = names_asked(query), checked_kinds(kinds or {})
+    words = {str(level) for order in declared.values() if not isinstance(order, str) for level in order}
+    source = take_apart(table, {*asked, *declared}, words)
+    names = coordinates(source.names)
+    check_size(source)
+    require(asked, (*names, *source.offered), "query")
+    query_names, rest = split(names, asked)
+    require(declared, (*names, *source.offered), "kinds:")
+    found = dict(zip(names, columns(source, names, declared), strict=True))
+    return MixedTable(tuple(found[name] for name in (*query_names, *rest)), query_names, rest)
+
+
+def checked_kinds(kinds: Mapping[Any, Declared]) -> dict[Name, Declared]:
+    """Declared kinds that exist, and declared orders as tuples."""
+    for name, kind in kinds.items():
+        if kind not in KINDS if isinstance(kind, str) else not isinstance(kind, Sequence | np.ndarray):
+            raise ValueError(
+                f"kinds={{{name!r}: {kind!r}}}: a kind is one of {KINDS}, or a list of levels in order"
+            )
+    return {
+        int(name) if isinstance(name, np.integer) else name: kind if isinstance(kind, str) else tuple(kind)
+        for name, kind in kinds.items()
+    }
+
+
+def check_size(source: Source) -> None:
+    """Refuse tables too small to hold variation."""
+    if not source.names or not source.rows:
+        raise ValueError(f"the table is empty: {source.rows} row(s) and {len(source.names)} column(s)")
+    if source.rows < 2:
+        raise ValueError("the table has 1 row; columns that vary take at least 2")
 
 
 @dataclass(frozen=True)
@@ -48,8 +142,10 @@ def read(table: Any, query: Any) -> Table:
 def read_rest(table: Any, rest: Sequence[Name]) -> Array:
     """The columns ``rest`` of a new table, in that order: what prediction needs."""
     names, values = named_columns(table)
-    if len(names) == len(rest) and all(isinstance(name, int) for name in names):
-        return np.column_stack([numeric(name, column) for name, column in zip(rest, values, strict=True)])
+    if isinstance(table, np.ndarray):
+        if len(names) != len(rest):
+            raise ValueError(f"an array of {len(names)} columns for {len(rest)} variables; give them in order")
+        names = tuple(rest)
     position = {name: k for k, name in enumerate(names)}
     require(rest, names, "variable")
     return np.column_stack([numeric(name, values[position[name]]) for name in rest])
@@ -57,31 +153,28 @@ def read_rest(table: Any, rest: Sequence[Name]) -> Array:
 
 def named_columns(table: Any) -> tuple[tuple[Name, ...], list[npt.NDArray[Any]]]:
     """Names and columns of a frame; an array's columns are named by position."""
+    if isinstance(table, np.ma.MaskedArray):
+        table = np.ma.filled(table.astype(float), np.nan)
     if isinstance(table, np.ndarray):
+        table = np.asarray(table)
         if table.ndim != 2:
             raise ValueError(f"a table has rows and columns; got an array of {table.ndim} dimension(s)")
         return tuple(range(table.shape[1])), list(table.T)
-    try:
-        frame = nw.from_native(table, eager_only=True)
-    except TypeError:
-        raise TypeError(
-            f"a table is a pandas or polars frame or a NumPy array, not {type(table).__name__}"
-        ) from None
-    except nw.exceptions.DuplicateError:
-        raise ValueError(f"duplicate column names: {repeated(table.columns)}; names must be unique") from None
+    frame = frame_of(table)
     return coordinates(frame.columns), [column.to_numpy() for column in frame.iter_columns()]
 
 
 def coordinates(names: Iterable[Name]) -> tuple[Name, ...]:
     """Names that an axis can carry: all whole numbers, or all text."""
-    names = tuple(names)
+    names = tuple(int(name) if isinstance(name, np.integer) else name for name in names)
     return names if all(type(name) is int for name in names) else tuple(str(name) for name in names)
 
 
 def split(names: Sequence[Name], query: Any) -> tuple[tuple[Name, ...], tuple[Name, ...]]:
     """Query names as asked for, and all other names in the table's order."""
-    asked = (query,) if isinstance(query, str | int | np.integer) else tuple(query)
-    asked = tuple(int(name) if isinstance(name, np.integer) else name for name in asked)
+    asked = names_asked(query)
+    if not all(isinstance(name, int) for name in names):
+        asked = tuple(str(name) for name in asked)  # as the columns' own names were turned to text
     if not asked:
         raise ValueError("query is empty: name at least one column to ask about")
     if extra := repeated(asked):
@@ -89,10 +182,21 @@ def split(names: Sequence[Name], query: Any) -> tuple[tuple[Name, ...], tuple[Na
     if extra := repeated(names):
         raise ValueError(f"duplicate column names: {extra}; names must be unique")
     require(asked, names, "query")
-    rest = tuple(name for name in names if name not in set(asked))
+    chosen = set(asked)
+    rest = tuple(name for name in names if name not in chosen)
     if not rest:
         raise ValueError("every column is a query column: no variable is left to connect them to")
     return asked, rest
+
+
+def names_asked(query: Any) -> tuple[Name, ...]:
+    """One name or several: text, or whole numbers."""
+    several = isinstance(query, Iterable) and not isinstance(query, str)
+    asked = tuple(int(name) if isinstance(name, np.integer) else name for name in (query if several else (query,)))
+    for name in asked:
+        if isinstance(name, bool | np.bool_ | float) or not isinstance(name, Hashable):
+            raise ValueError(f"query {name!r}: name columns by their names, or by position in an array")
+    return asked
 
 
 def require(wanted: Iterable[Name], names: Sequence[Name], role: str) -> None:
@@ -105,16 +209,11 @@ def require(wanted: Iterable[Name], names: Sequence[Name], role: str) -> None:
             raise ValueError(f"{role} {name!r} is not a column of the table{hint}")
 
 
-def repeated(names: Iterable[Name]) -> str:
-    """The names that occur more than once, for a message."""
-    return ", ".join(repr(name) for name, count in Counter(names).items() if count > 1)
-
-
 def numeric(name: Name, column: npt.NDArray[Any]) -> Array:
     """A column of finite numbers, or a ValueError that names it."""
     try:
         numbers = column.astype(float) if is_numeric(column) else None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         numbers = None
     if numbers is None:
         raise ValueError(
@@ -152,7 +251,7 @@ class Standardisation:
         # Rounding leaves a constant column a spread of about 1e-16 of its values.
         for name, width in zip(names, sd, strict=True):
             if width <= 1e-14:
-                raise ValueError(f"column {name!r} is constant; leave it out")
+                raise ValueError(f"column {name!r} is constant, to rounding; leave it out or subtract an offset")
         return cls(mean * reach, sd * reach)
 
     def apply(self, X: Array) -> Array:

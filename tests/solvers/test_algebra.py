@@ -147,12 +147,12 @@ def test_missed_tolerance_is_an_error_that_says_what_to_do():
 
 
 def test_the_preconditioner_is_exact_when_all_scales_are_equal():
-    """With one scale for all, ``K`` *is* its Kronecker mean: a single iteration."""
+    """With one scale for all, ``K`` *is* its Kronecker mean: one iteration, and the product that confirms it."""
     rng = np.random.default_rng(7)
     U, T, scatter, _ = problem(rng, 3, 50, 20)
     noise = Noise.draw(rng, 3, 50, len(scatter.F))
     _, info = Dual().draw(U, np.full_like(T, 0.3), scatter, noise)
-    assert info.iterations == 1
+    assert info.iterations == 2
 
 
 def test_the_preconditioner_pays_and_more_so_with_more_variables():
@@ -175,3 +175,25 @@ def test_the_preconditioner_pays_and_more_so_with_more_variables():
     assert gain == sorted(gain)
     assert gain[0] > 5
     assert gain[-1] > 20
+
+
+@pytest.mark.parametrize("unit", [1e-4, 1.0, 1e4, 1e6, 1e8])
+@pytest.mark.parametrize("through", ["columns", "matrix"])
+def test_units_do_not_spoil_the_draw(unit, through):
+    """A scatter is taken as given, in any unit: the dual draw stays within 1e-4 sd of the dense one."""
+    rng = np.random.default_rng(9)
+    X = unit * rng.standard_normal((50, 6))
+    scatter = from_columns(X[:, :2], X[:, 2:]) if through == "columns" else from_matrix(X.T @ X, n=50, p=2)
+    U, T = np.array([[2.0, 0.3], [0.3, 1.0]]) * unit**2, rng.exponential(1.0, (2, 4))
+    noise = Noise.draw(rng, 2, 4, len(scatter.F))
+    exact, _ = Dense().draw(U, T, scatter, noise)
+    W12, info = Dual().draw(U, T, scatter, noise)
+    error = (W12 - exact).ravel()
+    assert info.residual <= 1e-5
+    assert np.sqrt(error @ CrossPrecision(U, T, scatter).to_dense() @ error) < 1e-4
+
+
+@pytest.mark.parametrize("wrong", [{"tolerance": 0}, {"tolerance": 10.0}, {"max_iterations": 0}])
+def test_solvers_that_cannot_end_are_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        Dual(**wrong)

@@ -25,8 +25,9 @@ class Laplace(ScaleMixture):
     gamma : float, optional
         The rate; larger shrinks more. By default it is learned, with a gamma hyperprior.
     shape, rate : float
-        The hyperprior ``gamma ~ Gamma(shape, rate)`` of a learned rate. The default has mean and standard
-        deviation 100 and weighs as much as a single entry of ``W12``.
+        The hyperprior's factor ``Gamma(gamma; shape, rate)`` of a learned rate, by default with mean and standard
+        deviation 100; it weighs as much as a single entry of ``W12``. (The joint prior's other factor,
+        ``exp -1/2 tr(U W12 W21)``, leans towards larger rates as q grows.)
 
     Examples
     --------
@@ -43,8 +44,8 @@ class Laplace(ScaleMixture):
         """Refuse what is not a law."""
         for name in ("gamma", "shape", "rate"):
             value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                raise ValueError(f"Laplace({name}={value!r}): {name} must be positive and finite")
+            if value is not None and not (isinstance(value, int | float | np.floating) and 1e-100 < value < 1e100):
+                raise ValueError(f"Laplace({name}={value!r}): {name} must be a number, positive and finite")
 
     @property
     def learned(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -32,8 +31,8 @@ class Normal(ScaleMixture):
 
     def __post_init__(self) -> None:
         """Refuse what is not a law."""
-        if not 0 < self.scale < math.inf:
-            raise ValueError(f"Normal(scale={self.scale!r}): scale must be positive and finite")
+        if not (isinstance(self.scale, int | float | np.floating) and 1e-100 < self.scale < 1e100):
+            raise ValueError(f"Normal(scale={self.scale!r}): scale must be a number, positive and finite")
 
     def start(self, rng: np.random.Generator, p: int, q: int) -> tuple[Array, Hyper]:
         """The scales are known."""

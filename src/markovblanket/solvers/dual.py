@@ -1,14 +1,16 @@
 """The solver that is linear in q: conjugate gradients in the dual space of p x m matrices.
 
 With ``E = U ⊗ I + diag(1/T)``, which is q separate p x p blocks, ``C = E + (Lu ⊗ F') (Lu' ⊗ F)`` and by
-Woodbury::
+Woodbury, with ``S12 = Y F`` and ``e = Lu Z1 + Z3 / sqrt(T)`` the part of the noise that E makes::
 
-    C^-1 r = E^-1 (r - Lu s F)        K s = Lu' (E^-1 r) F'        K = I + sum_j G_j ⊗ f_j f_j'
+    W12 = E^-1 (e + Lu s F)        K s = Z2 - Lu^-1 Y - Lu' (E^-1 e) F'        K = I + sum_j G_j ⊗ f_j f_j'
 
-with ``G_j = Lu' E_j^-1 Lu``. Averaged over many variables ``K`` is close to its Kronecker mean
-``I + mean_j(G_j) ⊗ F F'``; as ``F F'`` is diagonal, that mean is inverted by one p x p eigendecomposition per
-draw and serves as preconditioner. The number of iterations *falls* as q grows. Cost: ``4 k p m q`` flops for k
-iterations; memory: a p x p block per variable.
+with ``G_j = Lu' E_j^-1 Lu``. (The textbook form, ``E^-1 (r - Lu s F)`` with the whole right-hand side r, subtracts
+two matrices as large as the data to get one as small as a coefficient.)
+
+Averaged over many variables ``K`` is close to its Kronecker mean ``I + mean_j(G_j) ⊗ F F'``; as ``F F'`` is
+diagonal, that mean is inverted by one p x p eigendecomposition per draw and serves as preconditioner. The count of
+iterations *falls* as q grows. Cost: ``4 k p m q`` flops for k iterations; memory: a p x p block per variable.
 
 When to stop. If ``s`` is off by ``e``, with residual ``r = K e``, then ``W12`` is off by
 ``delta = -E^-1 (Lu ⊗ F') e`` and::
@@ -48,14 +50,21 @@ class Dual:
     tolerance: float = 1e-5
     max_iterations: int = 2000
 
+    def __post_init__(self) -> None:
+        """Refuse what cannot end."""
+        if not 0 < self.tolerance <= 0.1:
+            raise ValueError(f"Dual(tolerance={self.tolerance!r}): must be positive and at most 0.1")
+        if not self.max_iterations >= 1:
+            raise ValueError(f"Dual(max_iterations={self.max_iterations!r}): must be at least 1")
+
     def draw(self, U: Array, T: Array, scatter: Scatter, noise: Noise) -> tuple[Array, SolveInfo]:
         """``C^-1 (eta - S12)``."""
         C, F = CrossPrecision(U, T, scatter), scatter.F
-        P = whitened_blocks(C)
-        r = C.right_hand_side(noise)
-        rhs = C.root_U.T @ (C.root_T * apply_blocks(P, r)) @ F.T
+        P, L = whitened_blocks(C), C.root_U
+        e = C.root_T * (L @ noise.Z1) + noise.Z3
+        rhs = noise.Z2 - np.linalg.solve(L, scatter.Y) - L.T @ (C.root_T * apply_blocks(P, e)) @ F.T
         s, info = self._solve(C, P, rhs)
-        return C.root_T * apply_blocks(P, r - C.root_T * (C.root_U @ s @ F)), info
+        return C.root_T * apply_blocks(P, e + C.root_T * (L @ s @ F)), info
 
     def _solve(self, C: CrossPrecision, P: Array, rhs: Array) -> tuple[Array, SolveInfo]:
         G, F = dual_blocks(C, P), C.scatter.F
@@ -97,17 +106,26 @@ def kronecker_mean_inverse(G: Array, scatter: Scatter) -> Operator:
 def conjugate_gradients(
     K: Operator, preconditioner: Operator, b: Array, tolerance: float, max_iterations: int
 ) -> tuple[Array, SolveInfo]:
-    """``K^-1 b`` for a positive definite operator on matrices, to a residual of norm ``tolerance``."""
-    x, r = np.zeros_like(b), b
+    """``K^-1 b`` for a positive definite operator on matrices, to a residual of norm ``tolerance``.
+
+    The residual that the recursion carries drifts from the true one, so it is computed anew before it is believed,
+    and the recursion started again from there if it was not.
+    """
+    x, r, believed = np.zeros_like(b), b, True
     z = d = preconditioner(r)
     rz = np.vdot(r, z)
-    for iteration in range(max_iterations):
+    for iteration in range(max_iterations + 1):
         residual = float(np.linalg.norm(r))
-        if residual <= tolerance:
+        if residual <= tolerance and believed:
             return x, SolveInfo(iteration, residual)
+        if residual <= tolerance:
+            r, believed = b - K(x), True
+            z = d = preconditioner(r)
+            rz = np.vdot(r, z)
+            continue
         Kd = K(d)
         step = rz / np.vdot(d, Kd)
-        x, r = x + step * d, r - step * Kd
+        x, r, believed = x + step * d, r - step * Kd, False
         z = preconditioner(r)
         rz, last = np.vdot(r, z), rz
         d = z + (rz / last) * d

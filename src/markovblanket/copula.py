@@ -1,0 +1,310 @@
+"""The Gaussian copula: latent normal columns behind a table of mixed kinds with missing cells.
+
+Continuous, complete columns enter once, as normal scores. What else there is moves: a :class:`Levels` column
+(binary, ordinal, count) is redrawn whole in every sweep, each cell between the extremes of the neighbouring levels
+(the extended rank likelihood, Hoff 2007); a :class:`Gaps` column keeps the scores of what was observed and has its
+missing cells redrawn.
+
+A cell is normal given its row and W. For a query column that takes rows of ``(W11, W12)``, for one of the rest
+a row of ``W22 = W22.1 + W21 U W12``, and with J the moving columns of the rest and K the fixed ones::
+
+    W22.1_JJ ~ Wishart_d(n+q+1, (A_JJ - A_JK A_KK^-1 A_KJ)^-1)
+    W22.1_JK | W22.1_JJ  has rows with covariance A_KK^-1, about -W22.1_JJ A_JK A_KK^-1
+
+Only ``X_K W22.1_KJ`` is ever needed, an n x d matrix, and that is drawn in the space of the rows: with
+``H = X_K A_KK^-1 X_K'`` it is ``-H X_J W_JJ + H^1/2 Z chol(W_JJ)'``. Nothing depends on q but two thin products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg, special, stats
+
+from markovblanket.contracts import Array, ChainState, Columns
+from markovblanket.scatter import FactorScatter
+from markovblanket.variates import truncated_normal, wishart
+
+if TYPE_CHECKING:
+    from markovblanket.levels import Column
+
+Indices = npt.NDArray[np.intp]
+
+
+class Margin(Protocol):
+    """How the cells of a moving column are drawn."""
+
+    def draw(self, rng: np.random.Generator, x: Array, mean: Array, sd: float) -> Array:
+        """The column, its moving cells drawn from ``N(mean, sd^2)`` where they are allowed to be."""
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Observed cells stay; the missing ones are normal."""
+
+    missing: Indices
+
+    def draw(self, rng: np.random.Generator, x: Array, mean: Array, sd: float) -> Array:
+        """``x_i ~ N(mean_i, sd^2)`` for every missing cell i."""
+        x = x.copy()
+        x[self.missing] = mean[self.missing] + sd * rng.standard_normal(len(self.missing))
+        return x
+
+
+@dataclass(frozen=True)
+class Levels:
+    """A column known by its order alone: ``codes`` 0, 1, ... from the lowest level up, -1 where missing."""
+
+    codes: Indices
+
+    @cached_property
+    def missing(self) -> Indices:
+        """Rows without an observation."""
+        return np.flatnonzero(self.codes < 0)
+
+    @cached_property
+    def _sorted(self) -> tuple[Indices, Indices]:
+        """Observed rows in order of their levels, and where each level begins."""
+        order = np.argsort(self.codes, kind="stable")[len(self.missing) :]
+        return order, np.searchsorted(self.codes[order], np.arange(self.codes.max() + 1))
+
+    @cached_property
+    def _halves(self) -> tuple[Indices, Indices]:
+        """Observed rows of even and of odd levels: given one half, the cells of the other are independent."""
+        observed = self.codes >= 0
+        even, odd = (np.flatnonzero(observed & (self.codes % 2 == parity)) for parity in (0, 1))
+        return even, odd
+
+    def draw(self, rng: np.random.Generator, x: Array, mean: Array, sd: float) -> Array:
+        """The ordered cells, then to mean square 1.
+
+        Ranks say nothing about a column's scale, but the prior does; without the last step it would drift.
+        """
+        x = self.draw_ordered(rng, x, mean, sd)
+        return x / np.sqrt(np.mean(x**2))
+
+    def draw_ordered(self, rng: np.random.Generator, x: Array, mean: Array, sd: float) -> Array:
+        """``x_i ~ N(mean_i, sd^2)``, every observed cell between the extremes of the levels next to its own."""
+        x = x.copy()
+        x[self.missing] = mean[self.missing] + sd * rng.standard_normal(len(self.missing))
+        for rows in self._halves:
+            lower, upper = self._bounds(x, self.codes[rows])
+            centre = mean[rows]
+            x[rows] = centre + sd * truncated_normal.draw(rng, (lower - centre) / sd, (upper - centre) / sd)
+        return x
+
+    def _bounds(self, x: Array, codes: Indices) -> tuple[Array, Array]:
+        """The largest value one level below, the smallest one level above."""
+        order, begins = self._sorted
+        below = np.concatenate([[-np.inf], np.maximum.reduceat(x[order], begins)])
+        above = np.concatenate([np.minimum.reduceat(x[order], begins), [np.inf]])
+        return below[codes], above[codes + 1]
+
+
+def normal_scores(values: Array) -> Array:
+    """``Phi^-1(rank / (n + 1))`` of every column, ties shared, then to mean 0 and mean square 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> normal_scores(np.array([[10.0], [300.0], [20.0]])).ravel().round(2)
+    array([-1.22,  1.22,  0.  ])
+    """
+    z = special.ndtri(stats.rankdata(values, axis=0) / (len(values) + 1))
+    z = z - z.mean(axis=0)
+    return z / np.sqrt(np.mean(z**2, axis=0))
+
+
+def moving_column(values: Array, continuous: bool) -> tuple[Array, Margin]:
+    """First values and margin of a column that moves: numbers or codes of levels, NaN where missing."""
+    observed = ~np.isnan(values)
+    x = np.zeros(len(values))
+    x[observed] = normal_scores(values[observed, None])[:, 0]
+    if continuous:
+        return x, Gaps(np.flatnonzero(~observed))
+    codes = np.full(len(values), -1)
+    codes[observed] = np.unique(values[observed], return_inverse=True)[1]
+    return x, Levels(codes)
+
+
+@dataclass(frozen=True)
+class MovingScatter(FactorScatter):
+    """The scatter of a :class:`Copula`'s columns, whose fixed part is not worked out again."""
+
+    source: Copula
+    X_J: Array
+    coordinates: Array
+
+    @property
+    def Y(self) -> Array:
+        """``X1'`` in the basis of the factor, whose rows need not be orthogonal here."""
+        return self.coordinates
+
+    @cached_property
+    def inverse_diagonal(self) -> Array:
+        """``diag(A^-1)``."""
+        return self.source.inverse_diagonal(self.X_J)
+
+
+@dataclass(frozen=True)
+class Copula:
+    """Gaussian columns of which some move.
+
+    Parameters
+    ----------
+    X1, X2 : numpy.ndarray
+        First values of all columns, n x p and n x q.
+    query, rest : dict
+        The moving columns of each, by position, with their margins.
+    """
+
+    X1: Array
+    X2: Array
+    query: dict[int, Margin]
+    rest: dict[int, Margin]
+
+    @classmethod
+    def of(cls, columns: Sequence[Column], p: int, by_rank: bool = False) -> Copula:
+        """The columns of a table, the first ``p`` of them the query.
+
+        Continuous, complete columns become normal scores and stay; if ``by_rank`` every column is known by its
+        order alone, and moves.
+        """
+        scored = [k for k, c in enumerate(columns) if c.kind == "continuous" and c.complete and not by_rank]
+        X = np.empty((len(columns[0].values), len(columns)))
+        if scored:
+            X[:, scored] = normal_scores(np.column_stack([columns[k].values for k in scored]))
+        margins = {}
+        for k in np.setdiff1d(np.arange(len(columns)), scored):
+            continuous = columns[k].kind == "continuous" and not by_rank
+            X[:, k], margins[int(k)] = moving_column(columns[k].values, continuous)
+        query = {k: margin for k, margin in margins.items() if k < p}
+        rest = {k - p: margin for k, margin in margins.items() if k >= p}
+        return cls(X[:, :p].copy(), X[:, p:].copy(), query, rest)
+
+    @property
+    def moves(self) -> bool:
+        """Whether any column does."""
+        return bool(self.query or self.rest)
+
+    def start(self) -> Columns:
+        """The first columns."""
+        return Columns(self.X1, self.X2)
+
+    def refresh(self, rng: np.random.Generator, state: ChainState) -> Columns:
+        """``X | W, Y``, column by column."""
+        assert state.columns is not None
+        X1, X2 = state.columns.X1, state.columns.X2
+        M = X2 @ state.W12.T
+        X1 = self._refresh_query(rng, X1, M, state.W11) if self.query else X1
+        X2 = self._refresh_rest(rng, X1, X2, M, state) if self.rest else X2
+        return Columns(X1, X2)
+
+    def scatter(self, columns: Columns) -> FactorScatter:
+        """The scatter of the columns as they stand; the factor of the fixed ones is never computed again."""
+        X1, X2 = columns.X1, columns.X2
+        X_J = X2[:, self._J]
+        F, basis = self._factor(X_J) if self.rest else (self._fixed_factor, self._basis)
+        return MovingScatter(len(X1), X1.T @ X1, X1.T @ X2, F, self, X_J, X1.T @ basis)
+
+    def inverse_diagonal(self, X_J: Array) -> Array:
+        """``diag(A^-1)``, by blocks: with ``P = A_KK^-1 A_KJ`` and the Schur complement of ``A_KK``."""
+        out = np.empty(self.X2.shape[1])
+        out[self._K] = self._fixed_inverse_diagonal
+        if self.rest:
+            inverse = np.linalg.inv(self._schur(X_J))
+            sizes = np.einsum("kj,kj->k", self._fixed_factor, self._fixed_factor)
+            P = self._fixed_factor.T @ ((self._basis.T @ X_J) / (1 + sizes)[:, None])
+            out[self._K] += np.einsum("jk,jk->j", P @ inverse, P)
+            out[self._J] = np.diag(inverse)
+        return out
+
+    def _refresh_query(self, rng: np.random.Generator, X1: Array, M: Array, W11: Array) -> Array:
+        """``x_i ~ N(-(X1 w_i + X2 w_i) / w_ii, 1 / w_ii)`` without its own part; ``M = X2 W21``."""
+        X1 = X1.copy()
+        for i, margin in self.query.items():
+            others = M[:, i] + X1 @ W11[:, i] - X1[:, i] * W11[i, i]
+            X1[:, i] = margin.draw(rng, X1[:, i], -others / W11[i, i], W11[i, i] ** -0.5)
+        return X1
+
+    def _refresh_rest(self, rng: np.random.Generator, X1: Array, X2: Array, M: Array, state: ChainState) -> Array:
+        """The same for the moving columns of the rest, with their rows of ``W22``."""
+        X2, M, W12 = X2.copy(), M.copy(), state.W12[:, self._J]
+        W_JJ, fixed = self._draw_W22(rng, X2[:, self._J])
+        UW12 = np.linalg.solve(state.W11, W12)
+        w = np.diag(W_JJ) + np.einsum("ij,ij->j", W12, UW12)
+        linear = X1 @ W12 + fixed
+        for k, (j, margin) in enumerate(self.rest.items()):
+            x = X2[:, j].copy()
+            others = linear[:, k] + X2[:, self._J] @ W_JJ[:, k] + M @ UW12[:, k] - x * w[k]
+            X2[:, j] = margin.draw(rng, x, -others / w[k], w[k] ** -0.5)
+            M += np.outer(X2[:, j] - x, W12[:, k])
+        return X2
+
+    def _draw_W22(self, rng: np.random.Generator, X_J: Array) -> tuple[Array, Array]:
+        """``W22.1_JJ`` and ``X_K W22.1_KJ`` given the columns."""
+        Q, weight = self._hat
+        QX = Q.T @ X_J
+        root = np.linalg.inv(np.linalg.cholesky(self._schur(X_J))).T
+        df = len(X_J) + self.X2.shape[1] + 1
+        W_JJ = wishart.draw_from_factor(rng, df, root)
+        noise = np.sqrt(weight)[:, None] * rng.standard_normal(QX.shape)
+        return W_JJ, Q @ (noise @ np.linalg.cholesky(W_JJ).T - (weight[:, None] * QX) @ W_JJ)
+
+    def _schur(self, X_J: Array) -> Array:
+        """``A_JJ - A_JK A_KK^-1 A_KJ = I + X_J' (I - H) X_J``."""
+        Q, weight = self._hat
+        QX = Q.T @ X_J
+        return np.eye(X_J.shape[1]) + X_J.T @ X_J - QX.T @ (weight[:, None] * QX)
+
+    @cached_property
+    def _J(self) -> Indices:
+        return np.fromiter(self.rest, dtype=np.intp)
+
+    @cached_property
+    def _K(self) -> Indices:
+        return np.setdiff1d(np.arange(self.X2.shape[1]), self._J)
+
+    @cached_property
+    def _basis(self) -> Array:
+        """Orthonormal ``Q`` whose columns span those of ``X_K``."""
+        Q, values, _ = linalg.svd(self.X2[:, self._K], full_matrices=False)
+        return Q[:, values > 1e-12 * values.max(initial=0.0)]
+
+    @cached_property
+    def _complement(self) -> Array:
+        """Orthonormal columns that, with the basis, span everything."""
+        Q, _ = linalg.qr(self._basis) if self._basis.size else (np.eye(len(self.X2)), None)
+        return Q[:, self._basis.shape[1] :]
+
+    @cached_property
+    def _fixed_factor(self) -> Array:
+        """``Q' X_K``, whose rows are orthogonal."""
+        return self._basis.T @ self.X2[:, self._K]
+
+    @cached_property
+    def _fixed_inverse_diagonal(self) -> Array:
+        """``diag(A_KK^-1)``."""
+        return FactorScatter(len(self.X2), np.empty((0, 0)), np.empty((0, 0)), self._fixed_factor).inverse_diagonal
+
+    @cached_property
+    def _hat(self) -> tuple[Array, Array]:
+        """``Q`` and the eigenvalues ``l / (1 + l)`` of ``H = X_K A_KK^-1 X_K'``."""
+        sizes = np.einsum("kj,kj->k", self._fixed_factor, self._fixed_factor)
+        return self._basis, sizes / (1 + sizes)
+
+    def _factor(self, X_J: Array) -> tuple[Array, Array]:
+        """``F = [[Q'X_K, Q'X_J], [0, R]]``, R what ``X_J`` has outside Q; and the basis it is written in."""
+        F_K, inside, outside = self._fixed_factor, self._basis.T @ X_J, self._complement.T @ X_J
+        more, R = self._complement, outside
+        if len(outside) > X_J.shape[1]:
+            Q, R = linalg.qr(outside, mode="economic")
+            more = more @ Q
+        F = np.zeros((len(F_K) + len(R), self.X2.shape[1]))
+        F[: len(F_K), self._K], F[: len(F_K), self._J], F[len(F_K) :, self._J] = F_K, inside, R
+        return F, np.hstack([self._basis, more])

@@ -1,0 +1,214 @@
+"""What kind of variable each column of a table is.
+
+Only observed cells count. Missing are None, NaN, ``pandas.NA``, a polars null, and in text the words of
+:data:`markovblanket.reading.MISSING`, blanks around them stripped. Text that is otherwise all numbers is numbers.
+
+=====================================================================  ====================================
+column                                                                 kind
+=====================================================================  ====================================
+two levels of anything                                                 binary: ascending, text sorted
+ordered categories (pandas ``ordered=True``, polars ``Enum``)          ordinal, in their order
+whole numbers, at most 12 different ones                               ordinal
+other whole numbers, none negative, fewer values than half the cells   count
+other whole numbers                                                    continuous
+other numbers, at most 5 different ones in at least 20 cells           ordinal
+other numbers                                                          continuous
+other text and unordered categories                                    refused: a copula needs an order
+=====================================================================  ====================================
+
+A declared kind goes before this table; a declared order, a list of levels, makes anything ordinal (binary if two
+of them are observed). The words of a declared order and the categories of an ordered column are levels even where
+text would have them missing, such as ``"None"`` before ``"mild"``. Levels that no cell takes are dropped: ranks
+know nothing of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from markovblanket.contracts import Array
+from markovblanket.levels import (
+    COUNT_DAYS,
+    HOLDS_DATES,
+    Column,
+    Factor,
+    cleaned,
+    is_date,
+    number,
+    rank_in,
+    refused,
+)
+from markovblanket.reading import Block, Cells, Source, listing
+
+KINDS = ("continuous", "binary", "ordinal", "count")
+FEW_WHOLE, FEW_REAL, FEW_REAL_CELLS, FREE_TEXT = 12, 5, 20, 50
+CHUNK = 2**20  # numbers looked at together: the temporary arrays of a wide table stay small
+
+Declared = str | Sequence[Any]
+
+
+def columns(source: Source, names: Sequence[Hashable], declared: Mapping[Hashable, Declared]) -> list[Column]:
+    """The columns of a table in its order; what cannot be modelled is refused by its name."""
+    found: dict[int, Column] = {}
+    for block in source.blocks:
+        labels = [names[position] for position in block.positions]
+        found.update(zip(block.positions, from_block(block, labels, declared), strict=True))
+    for cells in source.cells:
+        name = names[cells.position]
+        found[cells.position] = from_cells(cells, name, declared.get(name))
+    return [found[position] for position in range(len(names))]
+
+
+def from_block(
+    block: Block,
+    names: Sequence[Hashable],
+    declared: Mapping[Hashable, Declared],
+    categories: tuple[Any, ...] = (),
+) -> Iterator[Column]:
+    """Numeric columns: one copy, contiguous by column, that all continuous ones are views of."""
+    X = np.array(block.numbers, dtype=float, order="F")
+    X.flags.writeable = False
+    profile = Profile.of(X)
+    profile.refuse(names)
+    for k, (name, inferred) in enumerate(zip(names, profile.kinds(), strict=True)):
+        kind = declared.get(name, inferred)
+        if kind == "continuous":
+            yield Column(name, kind, X[:, k], (), block.dtype, categories)
+            continue
+        if kind == "count" and not profile.countable[k]:
+            raise refused(name, "is no count: it has negative or fractional numbers", "declare it 'continuous'")
+        factor = Factor.of_numbers(X[:, k], block.dtype)
+        rank = range(len(factor.values)) if isinstance(kind, str) else rank_in(name, factor.values, kind)
+        yield factor.column(name, rank, kind if isinstance(kind, str) else None, block.dtype, categories)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Profile:
+    """What the kinds of numeric columns depend on, one entry per column."""
+
+    observed: npt.NDArray[np.int64]
+    distinct: npt.NDArray[np.int64]
+    whole: npt.NDArray[np.bool_]
+    countable: npt.NDArray[np.bool_]
+    finite: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, X: Array) -> Profile:
+        """Some columns at a time."""
+        width = max(1, CHUNK // len(X))
+        parts = [cls._facts(np.sort(X[:, k : k + width], axis=0)) for k in range(0, X.shape[1], width)]
+        return cls(*(np.concatenate(facts) for facts in zip(*parts, strict=True)))
+
+    @staticmethod
+    def _facts(ascending: Array) -> tuple[npt.NDArray[Any], ...]:
+        """Of columns in ascending order, NaN at the end: a new value is one greater than its neighbour."""
+        seen = ~np.isnan(ascending)
+        distinct = (ascending[1:] > ascending[:-1]).sum(axis=0) + seen[0]
+        whole = ((np.floor(ascending) == ascending) | ~seen).all(axis=0)
+        countable, finite = whole & (ascending[0] >= 0), np.isfinite(ascending).sum(axis=0) == seen.sum(axis=0)
+        return seen.sum(axis=0), distinct, whole, countable, finite
+
+    def kinds(self) -> list[str]:
+        """By the rules of the table above."""
+        few = np.where(
+            self.whole, self.distinct <= FEW_WHOLE, (self.distinct <= FEW_REAL) & (self.observed >= FEW_REAL_CELLS)
+        )
+        tied = self.countable & (2 * self.distinct < self.observed)
+        kinds = np.select([self.distinct == 2, few, tied], ["binary", "ordinal", "count"], "continuous")
+        return list(kinds.tolist())
+
+    def refuse(self, names: Sequence[Hashable]) -> None:
+        """Columns that hold nothing, infinities, or nothing that varies."""
+        for bad, what, way in (
+            (self.observed == 0, "has no observed cell", "leave it out"),
+            (~self.finite, "has infinite values", "replace them or leave it out"),
+            (self.distinct == 1, "is constant", "leave it out"),
+        ):
+            if bad.any():
+                first, *others = (names[int(k)] for k in np.flatnonzero(bad))
+                raise refused(first, what, way + (f" (likewise {listing(others)})" if others else ""))
+
+
+def from_cells(cells: Cells, name: Hashable, declared: Declared | None) -> Column:
+    """A column of text, categories or objects: numbers if all its cells are, otherwise levels in some order."""
+    kind, order = (declared, None) if isinstance(declared, str) else (None, declared)
+    if order is None and cells.dtype == "ordered category":
+        order = cells.categories
+    factor = factor_of(cells, name, () if order is None else order)
+    numbers = [number(value) for value in factor.values]
+    if None not in numbers and reads_as_numbers(cells, kind, order):
+        return from_numbers(cells, name, factor, kind)
+    if kind in ("continuous", "count"):
+        raise refused(
+            name, f"holds text, so it is not {kind}", f"pass kinds={{{name!r}: [...]}} with its levels in order"
+        )
+    values = factor.values
+    rank = sorted_rank(name, values, kind) if order is None else rank_in(name, values, order)
+    return factor.column(name, rank, kind, type_of(cells, factor), cells.categories)
+
+
+def factor_of(cells: Cells, name: Hashable, order: Sequence[Any]) -> Factor:
+    """The different cells; levels of the declared order are never missing."""
+    said = frozenset(str(level).strip() for level in order)
+    try:
+        return Factor.of_cells(cells.values, lambda value: cleaned(name, value, said))
+    except TypeError:  # what has no hash
+        raise refused(
+            name, "holds lists or other nested objects", "leave it out or spread it over columns"
+        ) from None
+
+
+def reads_as_numbers(cells: Cells, kind: str | None, order: Sequence[Any] | None) -> bool:
+    """Text and objects do, unless an order is declared; categories where the declared kind asks for it."""
+    if cells.dtype in ("category", "ordered category"):
+        return kind in ("continuous", "count") or (kind == "ordinal" and order is None)
+    return order is None
+
+
+def from_numbers(cells: Cells, name: Hashable, factor: Factor, kind: str | None) -> Column:
+    """A column whose different cells are all numbers, in whatever spelling."""
+    numbers = [number(value) for value in factor.values]
+    dtype = type_of(cells, Factor(numbers, factor.codes))
+    x = np.array([*numbers, np.nan], dtype=float)[factor.codes]
+    return next(from_block(Block([0], x[:, None], dtype), [name], {name: kind} if kind else {}, cells.categories))
+
+
+def type_of(cells: Cells, factor: Factor) -> str:
+    """Categories stay categories; otherwise the narrowest of bool, int64, float64 and text that fits."""
+    if cells.dtype in ("category", "ordered category"):
+        return cells.dtype
+    if all(isinstance(value, bool) for value in factor.values):
+        return "bool"
+    # Beyond 2^53 a float no longer tells two integers apart.
+    if all(isinstance(value, int) and abs(value) <= 2**53 for value in factor.values):
+        return "int64"
+    if all(isinstance(value, str) for value in factor.values):
+        return "text"
+    return "object" if any(isinstance(value, str) for value in factor.values) else "float64"
+
+
+def sorted_rank(name: Hashable, values: Sequence[Any], kind: str | None) -> list[int]:
+    """Two levels in sorted order; more have no order of their own."""
+    if len(values) > 2 and kind != "binary":
+        refuse_unordered(name, values)
+    order = sorted(values, key=lambda value: (isinstance(value, str), value))
+    return [order.index(value) for value in values]
+
+
+def refuse_unordered(name: Hashable, values: Sequence[Any]) -> None:
+    """Say why there is no order: a few words among numbers, free text, or categories."""
+    words = [value for value in values if number(value) is None]
+    if words and 2 * len(words) < len(values):
+        raise refused(name, f"holds numbers except {listing(words)}", "write these as numbers or leave them empty")
+    if all(isinstance(value, str) and is_date(value) for value in values):
+        raise refused(name, HOLDS_DATES, COUNT_DAYS)
+    if len(values) > FREE_TEXT:
+        looks = f"has {len(values)} different texts and looks like free text or an identifier"
+        raise refused(name, looks, "leave it out")
+    way = f"a Gaussian copula needs an order: pass kinds={{{name!r}: [...]}} or indicator columns"
+    raise refused(name, f"has {len(values)} unordered levels", way)

@@ -1,0 +1,233 @@
+"""Frames, arrays and files taken apart: blocks of numbers, and single columns of anything else.
+
+Nothing is judged here. A file ends in
+
+- ``.csv`` or ``.tsv``, also with ``.gz``: names in the first line; a first column without a name holds the names
+  of the rows and is left out;
+- ``.parquet`` or ``.feather``, with pyarrow;
+- ``.h5ad``, with h5py: the columns of ``X``, and those of ``obs`` that are mentioned by name.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
+MISSING = frozenset(
+    ["", "NA", "N/A", "na", "n/a", "nan", "NaN", "NAN", "null", "NULL", "None", "<NA>", "#N/A", ".", "?"]
+)
+SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".feather", ".h5ad")
+NUMBERS = frozenset(
+    ["bool", "float16", "float32", "float64", *(f"{u}int{b}" for u in ("", "u") for b in (8, 16, 32, 64))]
+)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Block:
+    """Columns of one numeric type: ``numbers[:, k]`` is column ``positions[k]`` of the table."""
+
+    positions: Sequence[int]
+    numbers: npt.NDArray[Any]
+    dtype: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Cells:
+    """A column of anything; an "ordered category" comes with all its categories, a "category" without."""
+
+    position: int
+    values: Sequence[Any]
+    dtype: str = "object"
+    categories: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Source:
+    """A table taken apart; ``offered`` names columns that nobody asked for and that were left behind."""
+
+    names: tuple[Hashable, ...]
+    rows: int
+    blocks: list[Block]
+    cells: list[Cells]
+    offered: tuple[Hashable, ...] = ()
+
+
+def take_apart(table: Any, mentioned: Collection[Any] = (), levels: Collection[str] = ()) -> Source:
+    """Any table, by what it is; ``levels`` are words that a file does not use for missing cells."""
+    if isinstance(table, str | Path):
+        return from_file(Path(table).expanduser(), mentioned, levels)
+    return from_array(table) if isinstance(table, np.ndarray) else from_frame(table)
+
+
+def from_array(table: npt.NDArray[Any]) -> Source:
+    """Columns named by position."""
+    if table.dtype.names is not None:
+        raise ValueError("a structured array is no table of numbers: pass pandas.DataFrame(array) instead")
+    if table.ndim != 2:
+        raise ValueError(f"a table has rows and columns; got an array of {table.ndim} dimension(s)")
+    if isinstance(table, np.ma.MaskedArray):
+        numeric = float if table.dtype.kind in "fiub" else object
+        table = np.where(np.ma.getmaskarray(table), np.nan, table.data.astype(numeric))
+    table, positions = np.asarray(table), range(table.shape[1])
+    if table.dtype.kind in "fiub":
+        return Source(tuple(positions), len(table), [Block(positions, table, table.dtype.name)], [])
+    # Nanoseconds would become plain integers in tolist().
+    listed = list if table.dtype.kind in "mM" else np.ndarray.tolist
+    return Source(tuple(positions), len(table), [], [Cells(k, listed(table[:, k])) for k in positions])
+
+
+def frame_of(table: Any) -> nw.DataFrame[Any]:
+    """Any eager frame that narwhals knows."""
+    try:
+        return nw.from_native(table, eager_only=True)
+    except TypeError:
+        raise TypeError(
+            f"a table is a pandas or polars frame or a NumPy array, not {type(table).__name__}"
+        ) from None
+    except nw.exceptions.DuplicateError:
+        raise ValueError(f"duplicate column names: {repeated(table.columns)}; names must be unique") from None
+
+
+def from_frame(table: Any) -> Source:
+    """Columns of one numeric type leave the frame together, everything else one by one."""
+    frame = frame_of(table)
+    groups: dict[Any, list[int]] = {}
+    for position, dtype in enumerate(frame.schema.values()):
+        groups.setdefault(dtype, []).append(position)
+    blocks, cells = [], []
+    for dtype, positions in groups.items():
+        name = numeric_name(dtype)
+        block = (frame if len(positions) == frame.shape[1] else frame[:, positions]).to_numpy() if name else None
+        if name and block is not None and block.dtype.kind in "fiub":
+            blocks.append(Block(positions, block, name))
+        else:  # booleans with gaps come as objects
+            cells += [cells_of(position, frame[:, position]) for position in positions]
+    return Source(tuple(frame.columns), len(frame), blocks, cells)
+
+
+def numeric_name(dtype: Any) -> str:
+    """NumPy's name of a numeric type of narwhals; empty for other types."""
+    name = type(dtype).__name__.lower().replace("boolean", "bool")
+    return name if name in NUMBERS else ""
+
+
+def cells_of(position: int, column: nw.Series[Any]) -> Cells:
+    """A column as a list; an Enum, or what is ordered in pandas, with its categories."""
+    if isinstance(column.dtype, nw.Enum):
+        return Cells(position, column.to_list(), "ordered category", tuple(column.dtype.categories))
+    return Cells(position, column.to_list(), "category" if column.dtype == nw.Categorical else "object")
+
+
+def repeated(names: Iterable[Hashable]) -> str:
+    """The names that occur more than once, for a message."""
+    return listing([name for name, count in Counter(names).items() if count > 1])
+
+
+def listing(names: Sequence[Any]) -> str:
+    """The first five names, and how many more there are."""
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(repr(name) for name in names[:5]) + more
+
+
+def from_file(path: Path, mentioned: Collection[Any], levels: Collection[str]) -> Source:
+    """A file, by the end of its name."""
+    kind = next((suffix for suffix in SUFFIXES if path.name.lower().endswith(suffix)), None)
+    if kind is None:
+        raise ValueError(f"cannot read {path.name!r}: a table file ends in {', '.join(SUFFIXES)}")
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {str(path)!r}")
+    if kind == ".h5ad":
+        return from_h5ad(path, mentioned)
+    if kind in (".parquet", ".feather"):
+        return from_frame(binary_frame(path, kind))
+    return from_frame(text_frame(path, "," if ".csv" in kind else "\t", levels))
+
+
+def optional(package: str, suffix: str) -> Any:
+    """A package that only files of one kind need."""
+    try:
+        return import_module(package)
+    except ImportError:
+        raise ImportError(f"{suffix} files need {package}: pip install markovblanket[files]") from None
+
+
+def binary_frame(path: Path, kind: str) -> Any:
+    """A parquet or feather file as a frame."""
+    import pandas as pd
+
+    optional("pyarrow", kind)
+    return pd.read_parquet(path, engine="pyarrow") if kind == ".parquet" else pd.read_feather(path)
+
+
+def text_frame(path: Path, separator: str, levels: Collection[str]) -> Any:
+    """A text file as a frame, under the names that stand in it: pandas would rename duplicates."""
+    import pandas as pd
+
+    options: dict[str, Any] = {"sep": separator, "keep_default_na": False, "low_memory": False}
+    try:
+        header = pd.read_csv(path, header=None, nrows=1, dtype=str, **options).iloc[0].str.strip().tolist()
+        frame = pd.read_csv(path, na_values=sorted(MISSING - set(levels)), **options)
+    except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as error:
+        raise ValueError(f"cannot read {path.name!r} as a table of text: {error}") from None
+    frame.columns = header
+    if header[0] == "":
+        frame = frame.iloc[:, 1:]
+    if "" in frame.columns:
+        raise ValueError(f"column {header.index('', 1)} of {path.name!r} (from 0) has no name in the first line")
+    return frame
+
+
+def from_h5ad(path: Path, mentioned: Collection[Any]) -> Source:
+    """The mentioned columns of ``obs``, then ``X`` under the names of ``var``."""
+    with optional("h5py", ".h5ad").File(path) as file:
+        if "X" not in file or any(part not in file or "_index" not in file[part].attrs for part in ("obs", "var")):
+            raise ValueError(f"{path.name!r} has no X, obs or var in today's layout: save it with anndata again")
+        obs = [name for name in file["obs"] if name != file["obs"].attrs["_index"]]
+        chosen = [name for name in obs if name in set(mentioned)]
+        cells = [obs_cells(k, name, file["obs"][name]) for k, name in enumerate(chosen)]
+        genes = elements(file["var"][file["var"].attrs["_index"]])
+        X = dense(file["X"])
+    block = Block(range(len(chosen), len(chosen) + len(genes)), X, X.dtype.name)
+    left = tuple(name for name in obs if name not in chosen)
+    return Source((*chosen, *genes), len(X), [block], cells, left)
+
+
+def dense(node: Any) -> npt.NDArray[Any]:
+    """``X`` in rows and columns, also if it is stored by its nonzero cells."""
+    from scipy import sparse
+
+    if hasattr(node, "shape"):
+        return np.asarray(node[()])
+    form = str(node.attrs["encoding-type"])
+    stored = sparse.csc_matrix if form.startswith("csc") else sparse.csr_matrix
+    parts = (node["data"][()], node["indices"][()], node["indptr"][()])
+    return np.asarray(stored(parts, shape=tuple(node.attrs["shape"])).toarray())
+
+
+def obs_cells(position: int, name: str, node: Any) -> Cells:
+    """One column of ``obs``; categories keep their order if they have one."""
+    form = str(node.attrs.get("encoding-type", "array"))
+    if form == "categorical":
+        categories = tuple(elements(node["categories"]))
+        values = [categories[code] if code >= 0 else None for code in node["codes"][()]]
+        return Cells(
+            position, values, *(("ordered category", categories) if node.attrs["ordered"] else ("category",))
+        )
+    if (hasattr(node, "shape") and "categories" not in node.attrs) or form.startswith("nullable"):
+        return Cells(position, elements(node))
+    raise ValueError(f"column {name!r} of obs is stored as {form!r}, which is not read here; leave it out")
+
+
+def elements(node: Any) -> list[Any]:
+    """The cells of an array, None where a mask says so."""
+    if not hasattr(node, "shape"):
+        return [None if gap else value for value, gap in zip(elements(node["values"]), node["mask"], strict=True)]
+    return list((node.asstr() if node.dtype.kind == "O" else node)[()].tolist())

@@ -1,0 +1,170 @@
+"""The latent layer against dense algebra, and its margins against their laws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from markovblanket.contracts import ChainState
+from markovblanket.copula import Copula, Gaps, Levels
+from markovblanket.variates import wishart
+
+SHAPES = {
+    "tall": (30, 2, 5, [1, 3]),
+    "wide": (4, 2, 9, [0, 8]),
+    "all move": (12, 2, 4, [0, 1, 2, 3]),
+    "none move": (9, 2, 4, []),
+    "more move than rows are left": (5, 1, 7, [0, 1, 2, 3]),
+}
+
+
+class Recorder:
+    """A margin that keeps what it is told and moves its column by a known amount."""
+
+    def __init__(self, shift: float) -> None:
+        self.shift, self.heard = shift, None
+
+    def draw(self, rng, x, mean, sd):
+        self.heard = mean, sd
+        return x + self.shift
+
+
+def copula(n, p, q, moving, margin=lambda k: Recorder(0.1 * (k + 1)), queries=()):
+    X = np.random.default_rng([n, p, q]).standard_normal((n, p + q))
+    rest = {j: margin(k) for k, j in enumerate(moving)}
+    return Copula(X[:, :p], X[:, p:], {i: margin(i) for i in queries}, rest)
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_the_scatter_is_that_of_the_columns(shape):
+    source = copula(*shape)
+    columns = source.start()
+    columns.X2[:, shape[3]] += 1.0  # the fixed part was worked out for other values of these
+    scatter = source.scatter(columns)
+    X1, X2 = columns.X1, columns.X2
+    np.testing.assert_allclose(scatter.F.T @ scatter.F, X2.T @ X2, atol=1e-11)
+    np.testing.assert_allclose(scatter.S12, X1.T @ X2)
+    np.testing.assert_allclose(scatter.B, X1.T @ X1 + np.eye(shape[1]))
+    assert len(scatter.F) <= min(X2.shape)
+    expected = np.diag(np.linalg.inv(X2.T @ X2 + np.eye(shape[2])))
+    np.testing.assert_allclose(scatter.inverse_diagonal, expected, rtol=1e-9)
+
+
+def random_precision(rng, p, q):
+    """A precision matrix by its blocks, and whole."""
+    W11, W221 = wishart.draw(rng, p + 4, np.eye(p)), wishart.draw(rng, q + 4, np.eye(q))
+    W12 = rng.standard_normal((p, q))
+    W22 = W221 + W12.T @ np.linalg.solve(W11, W12)
+    return W11, W12, W221, np.block([[W11, W12], [W12.T, W22]])
+
+
+def conditional(X, W, j):
+    """Mean and sd of column j of rows of ``N(0, W^-1)`` given the others, entry by entry."""
+    others = [k for k in range(len(W)) if k != j]
+    return -(X[:, others] @ W[others, j]) / W[j, j], W[j, j] ** -0.5
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_every_column_is_drawn_given_all_the_others_as_they_stand(shape, monkeypatch):
+    _, p, q, moving = shape
+    source = copula(*shape, queries=range(p))
+    W11, W12, W221, W = random_precision(np.random.default_rng(5), p, q)
+    fixed = [k for k in range(q) if k not in moving]
+    W_JJ, X_K = W221[np.ix_(moving, moving)], source.X2[:, fixed]
+    monkeypatch.setattr(Copula, "_draw_W22", lambda *_: (W_JJ, X_K @ W221[np.ix_(fixed, moving)]))
+    state = ChainState(W11, W12, np.ones((p, q)), {}, source.start())
+    after = source.refresh(np.random.default_rng(0), state)
+    X = np.column_stack([source.X1, source.X2])
+    for j, margin in [*source.query.items(), *((p + k, m) for k, m in source.rest.items())]:
+        mean, sd = conditional(X, W, j)
+        np.testing.assert_allclose(margin.heard[0], mean, atol=1e-10)
+        assert margin.heard[1] == pytest.approx(sd)
+        X[:, j] += margin.shift
+    np.testing.assert_allclose(np.column_stack([after.X1, after.X2]), X)
+
+
+def test_refreshing_leaves_the_old_columns_alone():
+    source = copula(20, 2, 5, [1, 3], queries=[0])
+    before = source.X1.copy(), source.X2.copy()
+    W11, W12, *_ = random_precision(np.random.default_rng(5), 2, 5)
+    source.refresh(np.random.default_rng(0), ChainState(W11, W12, np.ones((2, 5)), {}, source.start()))
+    np.testing.assert_array_equal(source.X1, before[0])
+    np.testing.assert_array_equal(source.X2, before[1])
+
+
+@pytest.mark.parametrize("shape", [SHAPES["tall"], SHAPES["wide"], SHAPES["all move"]])
+def test_the_rows_of_w22_have_the_law_of_the_whole_wishart(shape):
+    """Against brute force, a q x q draw; Kolmogorov-Smirnov at 1e-7 for each of six functionals."""
+    n, _, q, moving = shape
+    source, rng = copula(*shape), np.random.default_rng(7)
+    fixed = [k for k in range(q) if k not in moving]
+    A = source.X2.T @ source.X2 + np.eye(q)
+
+    def functionals(W_JJ, cross):
+        return (
+            W_JJ[0, 0],
+            W_JJ[0, -1],
+            np.linalg.slogdet(W_JJ)[1],
+            cross[0, 0],
+            cross[-1, -1],
+            (cross @ W_JJ)[0, 0],
+        )
+
+    ours = [functionals(*source._draw_W22(rng, source.X2[:, moving])) for _ in range(3000)]
+    brute = []
+    for _ in range(3000):
+        W = wishart.draw(rng, n + q + 1, np.linalg.inv(A))
+        brute.append(functionals(W[np.ix_(moving, moving)], source.X2[:, fixed] @ W[np.ix_(fixed, moving)]))
+    for one, other in zip(np.transpose(ours), np.transpose(brute), strict=True):
+        if np.ptp(one) > 0:
+            assert stats.ks_2samp(one, other).pvalue > 1e-7
+
+
+# Margins ----------------------------------------------------------------------------------------------
+
+
+def test_gaps_move_and_nothing_else_does():
+    x, mean = np.arange(6.0), np.full(6, 3.0)
+    missing = np.array([1, 4])
+    draws = np.stack([Gaps(missing).draw(np.random.default_rng(k), x, mean, 0.5) for k in range(4000)])
+    kept = np.setdiff1d(np.arange(6), missing)
+    assert (draws[:, kept] == x[kept]).all()
+    for column in missing:
+        assert stats.kstest(draws[:, column], stats.norm(3.0, 0.5).cdf).pvalue > 1e-7
+
+
+@pytest.mark.parametrize("levels", [2, 3, 7, 40])
+def test_levels_keep_their_order_and_the_column_its_scale(levels):
+    rng = np.random.default_rng(levels)
+    codes = np.concatenate([np.arange(levels), rng.integers(-1, levels, 60)])
+    x = stats.norm.ppf((codes + 1.5) / (levels + 1)) * 1.0
+    x[codes < 0] = 0.0
+    margin = Levels(codes)
+    for _ in range(50):
+        x = margin.draw(rng, x, 0.5 * rng.standard_normal(len(x)), 0.8)
+        assert np.mean(x**2) == pytest.approx(1.0)
+        tops = [x[codes == level].max() for level in range(levels)]
+        bottoms = [x[codes == level].min() for level in range(levels)]
+        assert all(top < bottom for top, bottom in zip(tops[:-1], bottoms[1:], strict=True))
+
+
+def test_the_cells_of_a_level_lie_between_its_neighbours_extremes():
+    codes = np.array([0, 0, 1, 1, 2, 2, -1])
+    x = np.array([-2.0, -1.0, 0.1, 0.2, 1.0, 3.0, 9.0])
+    lower, upper = Levels(codes)._bounds(x, codes[:6])
+    np.testing.assert_array_equal(lower, [-np.inf, -np.inf, -1, -1, 0.2, 0.2])
+    np.testing.assert_array_equal(upper, [0.1, 0.1, 1.0, 1.0, np.inf, np.inf])
+
+
+def test_the_law_of_ordered_cells():
+    """Two, one and one row in three levels: independent normals given their order, by rejection; KS at 1e-7."""
+    mean, rng, codes = np.array([0.3, 0.9, -0.2, 0.4]), np.random.default_rng(3), np.array([0, 0, 1, 2])
+    margin, x, draws = Levels(codes), np.array([-1.0, -0.5, 0.0, 1.0]), []
+    for _ in range(20_000):
+        x = margin.draw_ordered(rng, x, mean, 0.7)
+        draws.append(x)
+    free = mean + 0.7 * rng.standard_normal((400_000, 4))
+    free = free[(free[:, :2].max(axis=1) < free[:, 2]) & (free[:, 2] < free[:, 3])]
+    for column, expected in zip(np.array(draws)[500::20].T, free.T, strict=True):
+        assert stats.ks_2samp(column, expected).pvalue > 1e-7
