@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from markovblanket.contracts import ChainState
-from markovblanket.copula import Copula, Gaps, Levels
+from markovblanket.copula import Copula
+from markovblanket.margins import Gaps, Levels
 from markovblanket.variates import wishart
 
 SHAPES = {

@@ -12,7 +12,8 @@ import xarray as xr
 
 import markovblanket as mb
 from markovblanket import arviz_bridge
-from markovblanket.posterior import Posterior, name_axes
+from markovblanket.axes import name_axes
+from markovblanket.posterior import Posterior
 
 CHAINS, DRAWS, P, Q = 3, 200, 2, 4
 NAMES = ["T", "N"], ["a", "b", "c", "<script>"]

@@ -15,11 +15,12 @@ import numpy.typing as npt
 import xarray as xr
 from threadpoolctl import threadpool_limits
 
+from markovblanket.axes import name_axes
 from markovblanket.chains import Schedule, run
 from markovblanket.contracts import Array, Prior, Problem, Scatter, Solver
 from markovblanket.copula import Copula
 from markovblanket.diagnosis import ConvergenceWarning
-from markovblanket.posterior import Posterior, name_axes
+from markovblanket.posterior import Posterior
 from markovblanket.priors import Laplace, Normal
 from markovblanket.scatter import checked, from_columns, from_matrix
 from markovblanket.solvers import Dense, Dual

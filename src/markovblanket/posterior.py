@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,13 @@ import pandas as pd
 import xarray as xr
 
 from markovblanket import arviz_bridge, saving, selection, table
+from markovblanket.axes import MATRICES
 from markovblanket.contracts import Array
 from markovblanket.diagnosis import Diagnostics, diagnose
 from markovblanket.prediction import Prediction, coefficients, predictive_draws
 from markovblanket.summaries import convergence, describe, flat, stacked, take
 
 DEFAULT_LEVEL = 0.95
-MATRICES = ("W11", "W12", "W22_diagonal", "explained")
-EFFORT = ("iterations", "residual", "scale_factor")
 
 
 class Posterior:
@@ -74,7 +73,7 @@ class Posterior:
     @property
     def hyperparameters(self) -> xr.Dataset:
         """Draws of what the prior learned."""
-        return self.draws.drop_vars(MATRICES)
+        return self.draws.drop_vars(list(MATRICES))
 
     def __repr__(self) -> str:
         sizes = self.draws.sizes
@@ -290,21 +289,3 @@ def load(path: str | Path) -> Posterior:
     """Read back what :meth:`Posterior.save` wrote."""
     groups, settings = saving.read(Path(path))
     return Posterior(groups["draws"], groups["effort"], groups["fixed"], settings)
-
-
-def name_axes(
-    arrays: Mapping[str, Array], query: Sequence[Any], rest: Sequence[Any]
-) -> tuple[xr.Dataset, xr.Dataset]:
-    """The chains' arrays as data sets with named axes: draws, and the effort of making them."""
-    axes = {
-        "W11": ("query", "query_other"),
-        "W12": ("query", "variable"),
-        "W22_diagonal": ("variable",),
-        "explained": ("query",),
-    }
-    coords = {"query": list(query), "query_other": list(query), "variable": list(rest)}
-    named = {name: (("chain", "draw", *axes.get(name, ())), array) for name, array in arrays.items()}
-    draws = xr.Dataset({name: value for name, value in named.items() if name not in EFFORT}, coords=coords)
-    effort = xr.Dataset({name: named[name] for name in EFFORT})
-    counted = {dim: np.arange(size) for dim, size in effort.sizes.items()}
-    return draws.assign_coords(counted), effort.assign_coords(counted)

@@ -13,7 +13,8 @@ import pytest
 
 from markovblanket import gibbs
 from markovblanket.contracts import ChainState, Problem
-from markovblanket.copula import Copula, Gaps
+from markovblanket.copula import Copula
+from markovblanket.margins import Gaps
 from statistical import reference
 from statistical.calibration import assert_calibrated, overall, p_of_equal_means
 from statistical.cases import PRIORS, SOLVERS
