@@ -79,7 +79,7 @@ def main() -> None:
     figure, (left, right) = plt.subplots(1, 2, figsize=(12, 6.6))
     draw(left, truth, where, data.query, truth, f"the truth: {truth.number_of_edges()} edges to 120 genes")
     correct = sum(truth.has_edge(*edge) for edge in found.edges)
-    title = f"found in 300 rows: {correct} of them, and {found.number_of_edges() - correct} that is not there"
+    title = f"found in 300 rows: {correct} of them, and {found.number_of_edges() - correct} false"
     draw(right, found, where, data.query, truth, title)
     lines = [("positive", BLUE, "-"), ("negative", ORANGE, "--"), ("false", "0.55", ":")]
     handles = [Line2D([], [], color=color, ls=style, lw=2.5, label=label) for label, color, style in lines]
