@@ -8,6 +8,7 @@ from pathlib import Path
 
 import networkx as nx
 import pandas as pd
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -46,9 +47,14 @@ def run(folder: Path, console: Console) -> Posterior:
 
 def blanket_table(edges: pd.DataFrame, truth: pd.DataFrame) -> Table:
     """The selected edges, surest first, each with what the network really holds."""
-    table = Table(title="Which genes are directly connected to the traits?", title_justify="left")
-    for name in ("trait", "gene", "partial correlation", "", "weight, 95 % interval", "P(sign)", "R-hat", "truth"):
-        table.add_column(name, justify="left" if name in ("trait", "gene", "") else "right")
+    table = Table(
+        title="Which genes are directly connected to the traits?",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    for name in ("trait", "gene", "partial", "", "weight, 95 %", "P(sign)", "truth"):
+        table.add_column(name, justify="left" if name in ("trait", "gene", "") else "right", no_wrap=True)
     known = truth.set_index(["query", "variable"])["partial_correlation"]
     for edge in edges.itertuples():
         true = known[edge.query, edge.variable]
@@ -57,9 +63,8 @@ def blanket_table(edges: pd.DataFrame, truth: pd.DataFrame) -> Table:
             str(edge.variable),
             f"{edge.partial_correlation:+.2f}",
             bar(edge.partial_correlation),
-            f"{edge.weight:+.2f}  [{edge.lower:+.2f}, {edge.upper:+.2f}]".replace("[", r"\["),
+            f"{edge.lower:+.2f} to {edge.upper:+.2f}",
             f"{edge.sign_probability:.3f}",
-            f"{edge.rhat:.3f}",
             f"{true:+.2f}" if true else "no edge",
         )
     return table

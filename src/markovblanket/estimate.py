@@ -184,11 +184,10 @@ def from_mixed(table: Any, query: Any, kinds: Mapping[Any, Any] | None, margins:
     """A Gaussian copula of columns of any kind, with gaps."""
     data = read_mixed(table, query, kinds)
     copula = Copula.of(data.columns, len(data.query), by_rank=margins == "rank")
-    print_ = _fingerprint(*(column.values for column in data.columns))
-    names = (data.query, data.rest, xr.Dataset(), print_)
-    if copula.moves:
-        return Given(copula.scatter(copula.start()), *names, copula, margins)
-    return Given(from_columns(copula.X1, copula.X2), *names, None, margins)
+    latent = copula if copula.moves else None
+    scatter = copula.scatter(copula.start()) if copula.moves else from_columns(copula.X1, copula.X2)
+    fingerprint = _fingerprint(*(column.values for column in data.columns))
+    return Given(scatter, data.query, data.rest, xr.Dataset(), fingerprint, latent, margins)
 
 
 def from_scatter(matrix: Any, n: int | None, query: Any, names: Sequence[Any] | None) -> Given:
