@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special, stats
 
+from markovblanket import cuts
 from markovblanket.contracts import Array
 from markovblanket.variates import truncated_normal
 
@@ -65,11 +66,13 @@ class Levels:
         return even, odd
 
     def draw(self, rng: np.random.Generator, x: Array, mean: Array, sd: float) -> Array:
-        """The ordered cells, then to mean square 1.
+        """The ordered cells, then their cut points, then to mean square 1.
 
         Ranks say nothing about a column's scale, but the prior does; without the last step it would drift.
         """
         x = self.draw_ordered(rng, x, mean, sd)
+        order, begins = self._sorted
+        x[order] = cuts.move(rng, x[order], mean[order], sd, begins)
         return x / np.sqrt(np.mean(x**2))
 
     def draw_ordered(self, rng: np.random.Generator, x: Array, mean: Array, sd: float) -> Array:
