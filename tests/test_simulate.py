@@ -13,7 +13,8 @@ import pandas as pd
 import pytest
 from scipy import linalg, stats
 
-from markovblanket.simulate import Score, _gaussian_rows, network, score, simulate
+from markovblanket.scoring import Score, score
+from markovblanket.simulate import _gaussian_rows, network, simulate
 
 ALARM = 1e-7
 

@@ -8,8 +8,9 @@ that of its shift d, which takes the cells of both levels along, each as far as 
 
     prod_i N(x_i + v_i d; mu_i, sd^2)  (1 + d/(g - a))^n_below  (1 - d/(b - g))^n_above  /  gap(d)
 
-the powers being the Jacobian, and ``1/gap`` the density of the cut given the cells. Every third cut moves at once, by
-slice sampling: the levels between two of them stand still. What is left invariant is the law of the cells, exactly.
+the powers being the Jacobian, and ``1/gap`` the density of the cut given the cells. Every third cut moves at once,
+by slice sampling: the levels between two of them stand still. What is left invariant is the law of the cells,
+exactly.
 """
 
 from __future__ import annotations

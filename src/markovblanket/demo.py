@@ -14,7 +14,8 @@ from rich.table import Table
 
 from markovblanket.estimate import estimate
 from markovblanket.posterior import Posterior
-from markovblanket.simulate import Simulated, score, simulate
+from markovblanket.scoring import score
+from markovblanket.simulate import Simulated, simulate
 
 TRAITS = ["age", "tumour_size", "lymph_nodes", "grade", "survival"]
 FILES = "table.csv, truth.csv, edges.csv, network.graphml, posterior/"

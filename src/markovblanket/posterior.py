@@ -60,6 +60,12 @@ class Posterior:
         """Draws of the blanket: (chain, draw, query, variable)."""
         return self.draws["W12"]
 
+    @cached_property
+    def partial_correlation(self) -> xr.DataArray:
+        """Draws of ``-w_ij / sqrt(w_ii w_jj)`` between query and rest: (chain, draw, query, variable)."""
+        w_ii = xr.DataArray(np.einsum("...ii->...i", self.W11.values), dims=("chain", "draw", "query"))
+        return -self.W12 / np.sqrt(w_ii * self.draws["W22_diagonal"])
+
     @property
     def query(self) -> list[Any]:
         """Names of the query variables."""

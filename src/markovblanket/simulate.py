@@ -1,7 +1,8 @@
-"""Gaussian networks with hubs, tables drawn from them, and a score against the known truth.
+"""Gaussian networks with hubs, and tables of several kinds drawn from them.
 
 The artificial data of Kaufmann et al. (2016): a sparse precision matrix ``W`` in which few variables hold
-most of the edges, edge weights uniform in [0.3, 1] with random signs, and rows from ``N(0, W^-1)``.
+most of the edges, edge weights uniform in [0.3, 1] with random signs, and rows from ``N(0, W^-1)``. Columns of
+other kinds are increasing functions of these, and cells go missing completely at random.
 
 >>> simulate(rows=50, query=2, rest=30, seed=0).blanket
 {'Q1': ['V27'], 'Q2': ['V01', 'V24', 'V27']}
@@ -9,12 +10,13 @@ most of the edges, edge weights uniform in [0.3, 1] with random signs, and rows 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import linalg
+from scipy import linalg, stats
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -24,15 +26,18 @@ Indices = npt.NDArray[np.intp]
 class Simulated:
     """A table with the network that it was drawn from.
 
-    ``table`` is what an analyst would be given, query columns first, and ``latent`` the Gaussian rows behind
-    it: the same numbers as long as every variable is continuous and complete. ``query`` names the query
-    variables; ``W`` is the true precision matrix, in the order of the columns.
+    ``table`` is what an analyst would be given, query columns first; ``complete`` the same without gaps; and
+    ``latent`` the Gaussian rows behind it: the same numbers as long as every variable is continuous. ``query``
+    names the query variables; ``W`` is the true precision matrix, in the order of the columns; ``kinds`` tells the
+    kind of each.
     """
 
     table: pd.DataFrame
     latent: pd.DataFrame
     query: list[str]
     W: Array
+    complete: pd.DataFrame
+    kinds: dict[str, str]
 
     @property
     def truth(self) -> pd.DataFrame:
@@ -69,6 +74,8 @@ def simulate(
     hubs: float = 0.2,
     margin: float = 0.1,
     unit_variances: bool = False,
+    kinds: str | Sequence[str] = "continuous",
+    missing: float = 0.0,
     seed: int | np.random.SeedSequence | None = None,
 ) -> Simulated:
     """Draw a network, and rows from ``N(0, W^-1)``.
@@ -83,6 +90,12 @@ def simulate(
         their names padded with zeros so that they sort.
     density, weights, hubs, margin, unit_variances : as in `network`
         The network's options.
+    kinds : str or sequence of str
+        "continuous": the Gaussian rows as they are. "mixed": continuous (skewed), binary (0 and 1), ordinal (1 to
+        between 3 and 6) and count columns in about equal numbers, among the query as among the rest. Or the kind
+        of every column, one by one.
+    missing : float
+        Probability of each cell to be missing.
     seed : int, numpy.random.SeedSequence or None
         Fixes every draw; None takes fresh entropy.
 
@@ -103,6 +116,7 @@ def simulate(
     """
     for name, count in {"rows": rows, "query": query, "rest": rest}.items():
         _require(count >= 1, f"{name} must be at least 1, not {count}")
+    _require(0 <= missing < 1, f"missing must lie in [0, 1), not {missing}")
     rng = np.random.default_rng(seed)
     names = [*_names("Q", query), *_names("V", rest)]
     W = network(
@@ -115,7 +129,10 @@ def simulate(
         unit_variances=unit_variances,
     )
     latent = pd.DataFrame(_gaussian_rows(rng, rows, W), columns=names)
-    return Simulated(table=latent.copy(), latent=latent, query=names[:query], W=W)
+    chosen = _kinds(rng, kinds, query, rest)
+    complete = latent if kinds == "continuous" else _columns(rng, latent, W, chosen)
+    table = complete.mask(rng.random(complete.shape) < missing) if missing else complete.copy()
+    return Simulated(table, latent, names[:query], W, complete, dict(zip(names, chosen, strict=True)))
 
 
 def network(
@@ -187,73 +204,6 @@ def network(
     return W
 
 
-@dataclass(frozen=True)
-class Score:
-    """How inferred edges compare with the truth, as counts.
-
-    ``found``: true edges inferred with the right sign. ``false``: inferred edges that are no true edges.
-    ``missed``: true edges not found, among them ``wrong_sign``: those inferred with the wrong sign.
-    """
-
-    found: int
-    false: int
-    missed: int
-    wrong_sign: int
-
-    @property
-    def precision(self) -> float:
-        """``found / (found + false)``, and 1 when both are 0: nothing claimed, nothing falsely claimed."""
-        return self.found / (self.found + self.false) if self.found + self.false else 1.0
-
-    @property
-    def recall(self) -> float:
-        """``found / (found + missed)``, and 1 when both are 0: nothing was there to be missed."""
-        return self.found / (self.found + self.missed) if self.found + self.missed else 1.0
-
-    @property
-    def f1(self) -> float:
-        """Harmonic mean of precision and recall, 0 when both are 0."""
-        total = self.precision + self.recall
-        return 2 * self.precision * self.recall / total if total else 0.0
-
-
-def score(truth: pd.DataFrame, edges: pd.DataFrame) -> Score:
-    """Compare inferred edges with the true ones, signs included.
-
-    An edge inferred with the wrong sign counts as missing (Kaufmann et al. 2016), as if it were not inferred:
-    it lowers recall and leaves precision alone; `Score.wrong_sign` tells how many there were, for a stricter
-    measure. An inferred weight of exactly 0 has no sign, so on a true edge it is wrong.
-
-    Parameters
-    ----------
-    truth : pandas.DataFrame
-        `Simulated.truth` or `Simulated.query_edges`: every pair, with weight 0 where there is no edge.
-    edges : pandas.DataFrame
-        Columns ``query, variable, weight``: a row for each inferred edge, and for no other pair.
-
-    Returns
-    -------
-    Score
-        Counts, with ``precision``, ``recall`` and ``f1``.
-
-    Examples
-    --------
-    >>> truth = pd.DataFrame({"query": "Q", "variable": ["a", "b", "c", "d"], "weight": [0.5, -0.5, 0.8, 0]})
-    >>> edges = pd.DataFrame({"query": "Q", "variable": ["a", "b", "d"], "weight": [0.4, 0.3, 0.1]})
-    >>> score(truth, edges)
-    Score(found=1, false=1, missed=2, wrong_sign=1)
-    >>> score(truth, edges).f1
-    0.4
-    """
-    true, inferred = _weights(truth, "truth"), _weights(edges, "edges")
-    unknown = inferred.index[~inferred.index.isin(true.index)].tolist()
-    _require(not unknown, f"edges has the pairs {unknown[:3]}, which truth does not have")
-    sign, claim = np.sign(true.reindex(inferred.index).to_numpy()), np.sign(inferred.to_numpy())
-    found, wrong = (int(np.sum(agree & (sign != 0))) for agree in (sign == claim, sign != claim))
-    missed = int(np.count_nonzero(true)) - found
-    return Score(found=found, false=int(np.sum(sign == 0)), missed=missed, wrong_sign=wrong)
-
-
 def _edges(rng: np.random.Generator, variables: int, density: float, hubs: float) -> tuple[Indices, Indices]:
     """The joined pairs i < j: all but those that both ends decline."""
     decline = 1 - _propensities(rng, variables, 1 - np.sqrt(1 - density), hubs)
@@ -276,21 +226,52 @@ def _gaussian_rows(rng: np.random.Generator, rows: int, W: Array) -> Array:
     return np.ascontiguousarray(linalg.solve_triangular(L, Z.T, lower=True, trans="T").T)
 
 
+def _kinds(rng: np.random.Generator, kinds: str | Sequence[str], query: int, rest: int) -> list[str]:
+    """The kind of every column; "mixed" shuffles an even share of each, query and rest apart."""
+    if kinds == "mixed":
+        shares = (np.resize(rng.permutation(list(MARGINS)), count) for count in (query, rest))
+        return [str(kind) for share in shares for kind in rng.permutation(share)]
+    chosen = [kinds] * (query + rest) if isinstance(kinds, str) else list(kinds)
+    _require(len(chosen) == query + rest, f"kinds has {len(chosen)} entries for {query + rest} columns")
+    unknown = sorted(set(chosen) - set(MARGINS))
+    _require(not unknown, f"kinds has {unknown}; known are 'mixed', {', '.join(map(repr, MARGINS))}")
+    return chosen
+
+
+def _columns(rng: np.random.Generator, latent: pd.DataFrame, W: Array, kinds: list[str]) -> pd.DataFrame:
+    """Every Gaussian column, in units of its own standard deviation, through an increasing map of its kind."""
+    Z = latent / np.sqrt(np.diag(linalg.inv(W)))
+    made = {name: MARGINS[kind](rng, Z[name].to_numpy()) for name, kind in zip(Z.columns, kinds, strict=True)}
+    return pd.DataFrame(made)
+
+
+def _skewed(rng: np.random.Generator, z: Array) -> Array:
+    """A log-normal column."""
+    return np.exp(rng.uniform(0.2, 0.8) * z)
+
+
+def _binary(rng: np.random.Generator, z: Array) -> npt.NDArray[np.int64]:
+    """1 with a probability between 1/4 and 3/4."""
+    return (z > stats.norm.ppf(rng.uniform(0.25, 0.75))).astype(np.int64)
+
+
+def _ordinal(rng: np.random.Generator, z: Array) -> npt.NDArray[np.int64]:
+    """1 to between 3 and 6, the levels' probabilities scattered about equal ones."""
+    cumulative = np.cumsum(rng.dirichlet(np.full(rng.integers(3, 7), 5.0)))[:-1]
+    return 1 + np.searchsorted(stats.norm.ppf(cumulative), z)
+
+
+def _count(rng: np.random.Generator, z: Array) -> npt.NDArray[np.int64]:
+    """Poisson with a mean between 1 and 8."""
+    return np.asarray(stats.poisson.ppf(stats.norm.cdf(z), rng.uniform(1, 8))).astype(np.int64)
+
+
+MARGINS = {"continuous": _skewed, "binary": _binary, "ordinal": _ordinal, "count": _count}
+
+
 def _names(letter: str, count: int) -> list[str]:
     """``V001`` to ``V200``: padded, so that names sort in the order of the columns."""
     return [letter + str(k).zfill(len(str(count))) for k in range(1, count + 1)]
-
-
-def _weights(frame: pd.DataFrame, role: str) -> pd.Series[float]:
-    """``weight`` by pair, each pair once and none without a number."""
-    lacking = sorted({"query", "variable", "weight"}.difference(frame.columns))
-    _require(not lacking, f"{role} lacks the columns {lacking}")
-    weight = frame.set_index(["query", "variable"])["weight"].astype(float)
-    twice = weight.index[weight.index.duplicated()].tolist()
-    _require(not twice, f"{role} has the pairs {twice[:3]} more than once")
-    absent = weight.index[weight.isna()].tolist()
-    _require(not absent, f"{role} has no weight for the pairs {absent[:3]}")
-    return weight
 
 
 def _require(rule: bool, otherwise: str) -> None:
