@@ -9,8 +9,8 @@ that of its shift d, which takes the cells of both levels along, each as far as 
     prod_i N(x_i + v_i d; mu_i, sd^2)  (1 + d/(g - a))^n_below  (1 - d/(b - g))^n_above  /  gap(d)
 
 the powers being the Jacobian, and ``1/gap`` the density of the cut given the cells. Every third cut moves at once,
-by slice sampling: the levels between two of them stand still. What is left invariant is the law of the cells,
-exactly.
+the first of them chosen at random, by slice sampling: the levels between two of them stand still. What is left
+invariant is the law of the cells, exactly.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FAR = 1e6  # the outermost levels are stretched from here; any constant leaves t
 
 
 def move(rng: np.random.Generator, x: Array, mean: Array, sd: float, begins: Indices) -> Array:
-    """Cells in the order of their levels, ``x_i ~ N(mean_i, sd^2)`` as long as this order lasts, all moved.
+    """Cells in the order of their levels, ``x_i ~ N(mean_i, sd^2)`` as long as this order lasts, some moved.
 
     Parameters
     ----------
@@ -49,12 +49,16 @@ def move(rng: np.random.Generator, x: Array, mean: Array, sd: float, begins: Ind
     True
     """
     counts = np.diff(begins, append=len(x))
-    for first in range(1, min(4, len(begins))):
-        above = np.arange(first, len(begins), 3)  # the levels above the cuts that move
-        law = Stretch.of(rng, x, mean, sd, begins, counts, above)
-        shift = slice.step_each(rng, law.log_density, *law.bracket(rng))
-        x = x + law.slopes * np.repeat(_on_both_sides(shift, above, len(begins)), counts)
-    return x
+    first = rng.integers(1, min(4, len(begins)))
+    above = np.arange(first, len(begins), 3)  # the levels above the cuts that move
+    law = Stretch.of(rng, x, mean, sd, begins, counts, above)
+    shift = slice.step_each(rng, law.log_density, *law.bracket(rng))
+    return x + law.slopes * np.repeat(_on_both_sides(shift, above, len(begins)), counts)
+
+
+def extremes(x: Array, begins: Indices) -> tuple[Array, Array]:
+    """Smallest and largest cell of every level."""
+    return np.minimum.reduceat(x, begins), np.maximum.reduceat(x, begins)
 
 
 def _on_both_sides(values: Array, above: Indices, levels: int) -> Array:
@@ -87,7 +91,7 @@ class Stretch:
         above: Indices,
     ) -> Stretch:
         """Of cuts laid into the gaps below the levels ``above``, between fixed ends two levels away."""
-        top, bottom = np.maximum.reduceat(x, begins), np.minimum.reduceat(x, begins)
+        bottom, top = extremes(x, begins)
         low, high = top[above - 1], bottom[above]
         g = low + rng.random(len(above)) * (high - low)
         a = np.concatenate([[-FAR], top])[above - 1]
