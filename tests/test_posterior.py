@@ -13,7 +13,9 @@ import xarray as xr
 import markovblanket as mb
 from markovblanket import arviz_bridge
 from markovblanket.axes import name_axes
+from markovblanket.observed import Observed
 from markovblanket.posterior import Posterior
+from markovblanket.table import Table
 
 CHAINS, DRAWS, P, Q = 3, 200, 2, 4
 NAMES = ["T", "N"], ["a", "b", "c", "<script>"]
@@ -38,16 +40,18 @@ def arrays(seed=0):
 
 
 def posterior(values=None, names=NAMES):
-    fixed = xr.Dataset(
-        {
-            "query_mean": ("query", [10.0, -5.0]),
-            "query_sd": ("query", [2.0, 3.0]),
-            "mean": ("variable", [1.0, 2.0, 3.0, 4.0]),
-            "sd": ("variable", [1.0, 0.5, 2.0, 4.0]),
-        },
-        coords={"query": names[0], "variable": names[1]},
-    )
-    return Posterior(*name_axes(values or arrays(), *names), fixed, {"seed": "1", "prior": {"name": "Laplace"}})
+    values = values or arrays()
+    return Posterior(*name_axes(values, *names), observed(names), {"seed": "1", "prior": {"name": "Laplace"}})
+
+
+def observed(names, rows=2):
+    """Two rows, one sd below and above the mean; or none, as from a scatter matrix."""
+    mean, sd = np.array([10.0, -5.0, 1.0, 2.0, 3.0, 4.0]), np.array([2.0, 3.0, 1.0, 0.5, 2.0, 4.0])
+    X = np.stack([mean - sd, mean + sd])[:rows]
+    query, rest = map(tuple, names)
+    table = Table(X[:, :P], X[:, P:], query, rest, (*query, *rest), np.arange(rows)).as_mixed()
+    size = arrays()["gamma"].shape
+    return Observed.of(table, "gaussian", [], np.empty((*size, rows, 0)), size[1])
 
 
 def pooled(name):
@@ -244,7 +248,7 @@ def test_predictions_are_the_regression_on_the_scale_of_the_data():
     np.testing.assert_allclose(prediction.mean, expected, rtol=1e-10)
     # The predictive variance is that of the fits plus the mean of the residual covariances' diagonals.
     variance = np.array([4, 9]) * (fits.var(axis=0) + np.einsum("kii->i", U) / len(U))
-    draws = prediction.draws.values
+    draws = np.stack([prediction.draws[name].values for name in NAMES[0]], axis=2)
     z = (draws.mean(axis=0) - expected) / np.sqrt(variance / len(draws))
     assert np.abs(z).max() < 5
     np.testing.assert_allclose(draws.var(axis=0), variance, rtol=6 * np.sqrt(2 / len(draws)))
@@ -284,9 +288,9 @@ def test_predictive_intervals_are_those_of_the_draws():
     prediction = posterior().predict(np.eye(Q), seed=2)
     summary = prediction.summary(level=0.8)
     assert summary.index.names == ["row", "query"]
-    cell = prediction.draws.sel(row=1, query="N").values
+    cell = prediction.draws["N"].sel(row=1).values
     assert summary.loc[(1, "N"), "lower"] == pytest.approx(np.quantile(cell, 0.1))
-    assert summary.loc[(1, "N"), "sd"] == pytest.approx(cell.std())
+    assert summary.loc[(1, "N"), "sd"] == pytest.approx(cell.std(ddof=1))
 
 
 # Saving -----------------------------------------------------------------------------------------------
@@ -297,18 +301,26 @@ def test_what_is_saved_is_what_is_loaded(tmp_path, names):
     made = posterior(names=names)
     made.save(tmp_path / "run")
     again = mb.load(tmp_path / "run")
-    for group in ("draws", "effort", "fixed"):
+    for group in ("draws", "effort"):
         xr.testing.assert_identical(getattr(made, group), getattr(again, group))
+    pd.testing.assert_frame_equal(
+        again.predict(np.eye(Q), seed=1).summary(), made.predict(np.eye(Q), seed=1).summary()
+    )
     assert again.settings == made.settings
     assert again.query == made.query
     pd.testing.assert_frame_equal(again.edges(all=True), made.edges(all=True))
 
 
-def test_a_fit_from_a_scatter_is_saved_without_means(tmp_path):
-    made = Posterior(*name_axes(arrays(), *NAMES), xr.Dataset(), {})
+def test_a_fit_from_a_scatter_predicts_in_its_own_units_and_completes_nothing(tmp_path):
+    made = Posterior(*name_axes(arrays(), *NAMES), observed(NAMES, rows=0), {})
     made.save(tmp_path / "run")
-    assert not mb.load(tmp_path / "run").fixed
-    np.testing.assert_allclose(made.predict(np.zeros((1, Q))).mean, 0)
+    again = mb.load(tmp_path / "run")
+    np.testing.assert_allclose(again.predict(np.zeros((1, Q))).mean, 0)
+    np.testing.assert_allclose(again.predict(np.eye(Q)).mean, made.coefficients.T)
+    with pytest.raises(ValueError, match="imputation needs the rows of a table"):
+        again.imputed()
+    with pytest.raises(ValueError, match="missing cells needs the rows of a table"):
+        again.predict(np.full((1, Q), np.nan))
 
 
 def test_saving_again_replaces_and_leaves_no_draft(tmp_path):
@@ -349,7 +361,9 @@ def test_a_damaged_folder_is_refused_with_what_is_wrong(tmp_path):
 
 
 def test_numpy_numbers_in_the_settings_are_no_obstacle(tmp_path):
-    made = Posterior(*name_axes(arrays(), *NAMES), xr.Dataset(), {"warmup": np.int64(5), "gamma": np.float32(2)})
+    made = Posterior(
+        *name_axes(arrays(), *NAMES), observed(NAMES), {"warmup": np.int64(5), "gamma": np.float32(2)}
+    )
     made.save(tmp_path / "run")
     assert mb.load(tmp_path / "run").settings == {"warmup": 5, "gamma": 2.0}
 

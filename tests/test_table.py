@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from markovblanket.table import Standardisation, read, read_mixed, read_rest
+from markovblanket.table import Standardisation, read, read_mixed
 
 
 def frame() -> pd.DataFrame:
@@ -37,12 +37,6 @@ def test_one_name_needs_no_list():
 def test_columns_numbered_by_integers_keep_their_numbers():
     table = read(pd.DataFrame(np.eye(3), columns=[10, 20, 30]), query=[20])
     assert (table.query, table.rest) == ((20,), (10, 30))
-
-
-def test_rest_is_found_by_name_or_taken_in_order():
-    wanted = np.array([[3, 1], [1, 2], [2, 4]])
-    np.testing.assert_array_equal(read_rest(frame(), ("a", "b")), wanted)
-    np.testing.assert_array_equal(read_rest(wanted, ("a", "b")), wanted)
 
 
 def with_column(**columns):
@@ -76,11 +70,6 @@ def test_refusals_name_the_column(table, query, message):
 def test_what_is_no_table_is_a_type_error():
     with pytest.raises(TypeError, match="pandas or polars frame or a NumPy array, not str"):
         read("patients.csv", ["a"])
-
-
-def test_new_tables_must_hold_every_variable():
-    with pytest.raises(ValueError, match="variable 'z' is not a column"):
-        read_rest(frame(), ("a", "z"))
 
 
 def test_standardised_columns_have_mean_0_and_mean_square_1():

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import joblib
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from markovblanket import gibbs
-from markovblanket.contracts import Array, Draw, Problem
+from markovblanket.contracts import Array, ChainState, Draw, Problem
 from markovblanket.progress import Board
 from markovblanket.store import MemoryStore
+
+# How many numbers of latent columns a chain keeps, unless that would be less than so many draws.
+LATENT_NUMBERS, LATENT_LEAST = 2**22, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,11 @@ class Schedule:
         """All sweeps of a chain."""
         return int(self.warmup + self.draws * self.thin)
 
+    def latent_every(self, cells: int) -> int:
+        """Of so many draws one also keeps its latent columns: all if they are small, a handful if they are not."""
+        room = max(LATENT_LEAST, LATENT_NUMBERS // cells)
+        return max(1, math.ceil(self.draws / room))
+
 
 def require_count(name: str, value: object, least: int) -> None:
     """Refuse what is not a whole number of at least ``least``."""
@@ -46,7 +55,16 @@ def stream(rng: np.random.Generator, problem: Problem, schedule: Schedule) -> It
     for count in range(1 - schedule.warmup, schedule.sweeps - schedule.warmup + 1):
         state, info = gibbs.sweep(rng, state, problem)
         kept = count > 0 and count % schedule.thin == 0
-        yield gibbs.derive(rng, state, info, gibbs.current_scatter(state, problem)) if kept else None
+        draw = gibbs.derive(rng, state, info, gibbs.current_scatter(state, problem)) if kept else None
+        yield draw and with_latent(draw, count // schedule.thin, state, problem, schedule)
+
+
+def with_latent(draw: Draw, number: int, state: ChainState, problem: Problem, schedule: Schedule) -> Draw:
+    """The draw, with the latent columns if it is one of those that keep them; draws are counted from 1."""
+    if problem.latent is None or state.columns is None:
+        return draw
+    latent = problem.latent.moving(state.columns)
+    return draw if number % schedule.latent_every(latent.size) else replace(draw, latent=latent)
 
 
 def run_chain(

@@ -185,6 +185,9 @@ class Latent(Protocol):
     def scatter(self, columns: Columns) -> Scatter:
         """The scatter of the columns as they stand."""
 
+    def moving(self, columns: Columns) -> Array:
+        """The columns that move, those of the query first; n x d."""
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -214,7 +217,8 @@ class Draw:
     """One kept draw: the state's matrices and what is derived from them at O(q) cost.
 
     ``W22_diagonal`` holds draws of the diagonal of ``W22``, each from its own marginal law (its entries are
-    not a joint draw); ``explained`` is the variance of each query variable that the rest accounts for.
+    not a joint draw); ``explained`` is the variance of each query variable that the rest accounts for; ``latent``
+    has the columns that move, where these are kept.
     """
 
     W11: Array
@@ -223,6 +227,7 @@ class Draw:
     explained: Array
     hyper: Hyper
     info: SweepInfo
+    latent: Array | None = None
 
 
 class Store(Protocol):

@@ -113,6 +113,10 @@ class Copula:
         F, basis = self._factor(X_J) if self.rest else (self._fixed_factor, self._basis)
         return MovingScatter(len(X1), X1.T @ X1, X1.T @ X2, F, self, X_J, X1.T @ basis)
 
+    def moving(self, columns: Columns) -> Array:
+        """The columns that move, those of the query first."""
+        return np.hstack([columns.X1[:, list(self.query)], columns.X2[:, self._J]])
+
     def inverse_diagonal(self, X_J: Array) -> Array:
         """``diag(A^-1)``, by blocks: with ``P = A_KK^-1 A_KJ`` and the Schur complement of ``A_KK``."""
         out = np.empty(self.X2.shape[1])

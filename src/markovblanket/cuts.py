@@ -24,6 +24,7 @@ from markovblanket.contracts import Array
 from markovblanket.variates import slice
 
 Indices = npt.NDArray[np.intp]
+TINY = 1e-200
 FAR = 1e6  # the outermost levels are stretched from here; any constant leaves the law invariant
 
 
@@ -96,20 +97,21 @@ class Stretch:
         g = low + rng.random(len(above)) * (high - low)
         a = np.concatenate([[-FAR], top])[above - 1]
         b = np.append(bottom, FAR)[above + 1]
+        # Cells that rounding made equal leave no room; they wait for the next sweep.
+        room = np.maximum(g - a, TINY), np.maximum(b - g, TINY)
         still, follow = np.zeros(len(begins)), np.zeros(len(begins))
         still[above - 1], still[above] = a, b
-        follow[above - 1], follow[above] = 1 / (g - a), 1 / (g - b)
+        follow[above - 1], follow[above] = 1 / room[0], -1 / room[1]
         slopes = (x - np.repeat(still, counts)) * np.repeat(follow, counts)
         linear = np.add.reduceat(slopes * (x - mean), begins) / sd**2
         quadratic = np.add.reduceat(slopes * slopes, begins) / sd**2
-        gap = np.maximum(high - low, np.finfo(float).tiny)  # cells that rounding made equal
         return cls(
             slopes,
             linear[above - 1] + linear[above],
             quadratic[above - 1] + quadratic[above],
             (counts[above - 1], counts[above]),
-            (g - a, b - g),
-            ((b - high) / (b - g) - (low - a) / (g - a)) / gap,
+            room,
+            ((b - high) / room[1] - (low - a) / room[0]) / np.maximum(high - low, TINY),
         )
 
     def log_density(self, d: Array) -> Array:
@@ -120,6 +122,6 @@ class Stretch:
 
     def bracket(self, rng: np.random.Generator) -> tuple[Array, Array]:
         """Intervals about no shift at all, of a length that no shift changes, inside what is possible."""
-        width = 6 / np.sqrt(self.quadratic)
+        width = 6 / np.sqrt(np.maximum(self.quadratic, TINY)) * (np.minimum(*self.room) > TINY)
         left = -width * rng.random(len(width))
         return np.maximum(left, -self.room[0]), np.minimum(left + width, self.room[1])

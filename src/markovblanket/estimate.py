@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import xarray as xr
 from threadpoolctl import threadpool_limits
 
 from markovblanket.axes import name_axes
@@ -20,11 +19,13 @@ from markovblanket.chains import Schedule, run
 from markovblanket.contracts import Array, Prior, Problem, Scatter, Solver
 from markovblanket.copula import Copula
 from markovblanket.diagnosis import ConvergenceWarning
+from markovblanket.levels import Column
+from markovblanket.observed import Observed
 from markovblanket.posterior import Posterior
 from markovblanket.priors import Laplace, Normal
 from markovblanket.scatter import checked, from_columns, from_matrix
 from markovblanket.solvers import Dense, Dual
-from markovblanket.table import Name, Standardisation, coordinates, read, read_mixed, split
+from markovblanket.table import MixedTable, Name, Standardisation, coordinates, read, read_mixed, split
 
 PRIORS = {"laplace": Laplace, "normal": Normal}
 SOLVERS = {"dual": Dual, "dense": Dense}
@@ -113,7 +114,9 @@ def estimate(
     problem = Problem(given.scatter, *parts, given.latent)
     settings = _settings(given, problem, schedule) | {"chains": chains, "seed": str(seeds.entropy)}
     arrays = run(problem, schedule, chains=chains, seed=seeds, n_jobs=n_jobs, progress=progress)
-    posterior = Posterior(*name_axes(arrays, given.query, given.rest), given.fixed, settings)
+    latent = arrays.pop("latent", None)
+    observed = _observed(given, latent, (chains, draws))
+    posterior = Posterior(*name_axes(arrays, given.query, given.rest), observed, settings)
     _warn_unless_converged(posterior)
     return posterior
 
@@ -125,8 +128,8 @@ class Given:
     scatter: Scatter
     query: tuple[Name, ...]
     rest: tuple[Name, ...]
-    fixed: xr.Dataset
     fingerprint: str
+    table: MixedTable
     latent: Copula | None = None
     margins: str = "gaussian"
 
@@ -163,21 +166,8 @@ def _given(
 def from_table(table: Any, query: Any) -> Given:
     """Columns standardised to mean 0 and mean square 1."""
     data = read(table, query)
-    whole = {
-        "query": Standardisation.of(data.X1, data.query),
-        "variable": Standardisation.of(data.X2, data.rest),
-    }
-    scatter = from_columns(whole["query"].apply(data.X1), whole["variable"].apply(data.X2))
-    fixed = xr.Dataset(
-        {
-            "query_mean": ("query", whole["query"].mean),
-            "query_sd": ("query", whole["query"].sd),
-            "mean": ("variable", whole["variable"].mean),
-            "sd": ("variable", whole["variable"].sd),
-        },
-        coords={"query": list(data.query), "variable": list(data.rest)},
-    )
-    return Given(scatter, data.query, data.rest, fixed, _fingerprint(data.X1, data.X2))
+    X1, X2 = (Standardisation.of(X, names).apply(X) for X, names in ((data.X1, data.query), (data.X2, data.rest)))
+    return Given(from_columns(X1, X2), data.query, data.rest, _fingerprint(data.X1, data.X2), data.as_mixed())
 
 
 def from_mixed(table: Any, query: Any, kinds: Mapping[Any, Any] | None, margins: str) -> Given:
@@ -187,7 +177,7 @@ def from_mixed(table: Any, query: Any, kinds: Mapping[Any, Any] | None, margins:
     latent = copula if copula.moves else None
     scatter = copula.scatter(copula.start()) if copula.moves else from_columns(copula.X1, copula.X2)
     fingerprint = _fingerprint(*(column.values for column in data.columns))
-    return Given(scatter, data.query, data.rest, xr.Dataset(), fingerprint, latent, margins)
+    return Given(scatter, data.query, data.rest, fingerprint, data, latent, margins)
 
 
 def from_scatter(matrix: Any, n: int | None, query: Any, names: Sequence[Any] | None) -> Given:
@@ -203,7 +193,16 @@ def from_scatter(matrix: Any, n: int | None, query: Any, names: Sequence[Any] | 
     place = {name: k for k, name in enumerate(labels)}
     order = [place[name] for name in (*chosen, *rest)]
     scatter = from_matrix(S[np.ix_(order, order)], int(n), len(chosen))
-    return Given(scatter, chosen, rest, xr.Dataset(), _fingerprint(S))
+    rowless = tuple(Column(name, "continuous", np.empty(0)) for name in (*chosen, *rest))
+    return Given(scatter, chosen, rest, _fingerprint(S), MixedTable(rowless, chosen, rest, labels, np.arange(0)))
+
+
+def _observed(given: Given, latent: Array | None, size: tuple[int, int]) -> Observed:
+    """The table with the latent columns that were kept; without any where nothing moves."""
+    if given.latent is None or latent is None:
+        return Observed.of(given.table, given.margins, [], np.empty((*size, given.table.n, 0)), size[1])
+    names = [*(given.query[k] for k in given.latent.query), *(given.rest[k] for k in given.latent.rest)]
+    return Observed.of(given.table, given.margins, names, latent, size[1])
 
 
 def _named(choice: Any, known: dict[str, Any], role: str, contract: type) -> Any:

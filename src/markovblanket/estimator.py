@@ -164,6 +164,7 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
         return estimate(
             pd.DataFrame(values, columns=[*query, *rest]),
             query,
+            margins="gaussian",
             prior=self.prior,
             solver=self.solver,
             chains=self.chains,
@@ -207,18 +208,19 @@ def target_names(y: Any, shape: tuple[int, ...], taken: Collection[str]) -> list
 
 def on_data_scale(posterior: Posterior) -> tuple[Array, Array]:
     """Coefficients (p x q) and intercepts (p) for variables that are not standardised."""
-    fixed = posterior.fixed
-    coef = posterior.coefficients.to_numpy() * fixed["query_sd"].values[:, None] / fixed["sd"].values
-    return coef, fixed["query_mean"].values - coef @ fixed["mean"].values
+    whole, p = posterior.observed.standardisation, len(posterior.query)
+    coef = posterior.coefficients.to_numpy() * whole.sd[:p, None] / whole.sd[p:]
+    return coef, whole.mean[:p] - coef @ whole.mean[p:]
 
 
 def predictive_sd(posterior: Posterior, X: Array) -> Array:
     """``sqrt(E U_ii + Var(x' beta_i))`` over the posterior, rows x p: the law of total variance."""
-    fixed, W11, W12 = posterior.fixed, stacked(posterior.W11), stacked(posterior.W12)
-    X2 = (X - fixed["mean"].values) / fixed["sd"].values
+    whole, p = posterior.observed.standardisation, len(posterior.query)
+    W11, W12 = stacked(posterior.W11), stacked(posterior.W12)
+    X2 = (X - whole.mean[p:]) / whole.sd[p:]
     mean = X2 @ posterior.coefficients.to_numpy().T
     spread = np.zeros_like(mean)
     for w11, w12 in zip(W11, W12, strict=True):
         spread += (X2 @ coefficients(w11, w12).T - mean) ** 2
     residual = np.einsum("kii->i", np.linalg.inv(W11))
-    return np.asarray(np.sqrt((residual + spread) / len(W11)) * fixed["query_sd"].values)
+    return np.asarray(np.sqrt((residual + spread) / len(W11)) * whole.sd[:p])

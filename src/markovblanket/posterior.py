@@ -13,12 +13,16 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from markovblanket import arviz_bridge, saving, selection, table
+from markovblanket import arviz_bridge, saving, selection
 from markovblanket.axes import MATRICES
 from markovblanket.contracts import Array
 from markovblanket.diagnosis import Diagnostics, diagnose
-from markovblanket.prediction import Prediction, coefficients, predictive_draws
+from markovblanket.imputation import Imputed
+from markovblanket.observed import Observed
+from markovblanket.prediction import Fit, Prediction, coefficients
+from markovblanket.recoding import read_like
 from markovblanket.summaries import convergence, describe, flat, stacked, take
+from markovblanket.table import row_names
 
 DEFAULT_LEVEL = 0.95
 
@@ -36,16 +40,16 @@ class Posterior:
         the explained variances, and every learned hyperparameter.
     effort : xarray.Dataset
         What each kept sweep cost: solver iterations and residual, the factor of the joint scale move.
-    fixed : xarray.Dataset
-        Mean and standard deviation of every column (absent for a fit from a scatter matrix).
+    observed : Observed
+        The table, with its latent columns as some of the draws left them; no rows for a fit from a scatter matrix.
     settings : dict
         What was asked: data, prior, solver, schedule, seed, versions.
     """
 
     def __init__(
-        self, draws: xr.Dataset, effort: xr.Dataset, fixed: xr.Dataset, settings: Mapping[str, Any]
+        self, draws: xr.Dataset, effort: xr.Dataset, observed: Observed, settings: Mapping[str, Any]
     ) -> None:
-        self.draws, self.effort, self.fixed = draws, effort, fixed
+        self.draws, self.effort, self.observed = draws, effort, observed
         self.settings = dict(settings)
 
     # What was drawn -----------------------------------------------------------------------------------
@@ -200,8 +204,7 @@ class Posterior:
 
     def to_inference_data(self) -> Any:
         """ArviZ's container: ``InferenceData`` up to ArviZ 0.2x, ``xarray.DataTree`` from 1.0 on."""
-        groups = {"posterior": self.draws, "sample_stats": self.effort}
-        return arviz_bridge.inference_data(groups | ({"constant_data": self.fixed} if self.fixed else {}))
+        return arviz_bridge.inference_data({"posterior": self.draws, "sample_stats": self.effort})
 
     # Prediction ---------------------------------------------------------------------------------------
 
@@ -212,39 +215,59 @@ class Posterior:
         return pd.DataFrame(beta, index=self.query, columns=self.variables)
 
     def predict(self, new: Any, *, draws: int = 1000, seed: int | None = None) -> Prediction:
-        """The query variables of new rows, given their remaining variables.
+        """The query variables of new rows, given what is known of their remaining variables.
 
         Parameters
         ----------
-        new : frame or array
-            Has the remaining variables by name; an array has them as its columns, in order.
+        new : frame, array or path
+            Has the remaining variables by name, in the kinds they had; an array has them as its columns, in order.
+            Cells may be missing.
         draws : int
-            Predictive draws to make, at most one per posterior draw, evenly spaced.
+            Predictive draws to make, at most one per posterior draw (that kept its latent columns), evenly spaced.
         seed : int, optional
             For reproducible draws.
+
+        Returns
+        -------
+        Prediction
+            Draws, means and, for variables with levels, probabilities, on the scale of the data.
         """
-        if self.settings.get("margins", "gaussian") != "gaussian":
-            raise NotImplementedError(
-                "prediction from a copula fit is not available yet; fit with margins='gaussian'"
-            )
-        X2 = (table.read_rest(new, self.variables) - self._fixed("mean")) / self._fixed("sd")
-        W11, W12 = stacked(self.W11), stacked(self.W12)
-        chosen = np.linspace(0, len(W11) - 1, min(draws, len(W11))).round().astype(int)
-        X1 = predictive_draws(np.random.default_rng(seed), W11[chosen], W12[chosen], X2)
-        mean, sd = self._fixed("query_mean"), self._fixed("query_sd")
-        rows = getattr(new, "index", np.arange(len(X2)))
-        dims, coords = ("sample", "row", "query"), {"query": self.query, "row": np.asarray(rows)}
-        fitted = mean + sd * (X2 @ self.coefficients.to_numpy().T)
-        return Prediction(
-            xr.DataArray(mean + sd * X1, dims=dims, coords=coords),
-            pd.DataFrame(fitted, index=rows, columns=self.query),
-        )
+        fit = Fit(self.W11.values, self.W12.values, self.observed)
+        values = read_like(new, self.observed.table.columns[self.observed.p :])
+        if np.isnan(values).any():
+            self._require_rows("prediction of rows with missing cells")
+        rows = row_names(new, len(values))
+        prediction = fit.predict(np.random.default_rng(seed), values, draws, rows)
+        if self.observed.margins == "gaussian" and not np.isnan(values).any():
+            prediction.mean[:] = fit.regression(values, self.coefficients.to_numpy())
+        return prediction
+
+    def imputed(self, draws: int = 20, *, seed: int | None = None) -> Imputed:
+        """Completed tables, on the scale of the data: draws, not means.
+
+        Parameters
+        ----------
+        draws : int
+            How many, at most one per posterior draw that kept its latent columns; evenly spaced.
+        seed : int, optional
+            For reproducible tables.
+
+        Returns
+        -------
+        Imputed
+            A sequence of frames; ``cells()`` describes the missing cells one by one.
+        """
+        self._require_rows("imputation")
+        return Imputed(self.observed, self.observed.samples(draws), np.random.SeedSequence(seed))
 
     # Saving -------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
-        """Write the posterior to a folder: a zarr store and ``settings.json``. :func:`load` reads it back."""
-        groups = {"draws": self.draws, "effort": self.effort, "fixed": self.fixed}
+        """Write the posterior to a folder: zarr stores and ``settings.json``. :func:`load` reads it back.
+
+        The table is written too, since predictions and completed tables take it.
+        """
+        groups = {"draws": self.draws, "effort": self.effort, **self.observed.to_datasets()}
         saving.write(Path(path), groups, self.settings)
 
     # Inside -------------------------------------------------------------------------------------------
@@ -280,10 +303,10 @@ class Posterior:
         W11 = xr.DataArray(self.W11.values[:, :, i, j], dims=("chain", "draw", "pair"), coords={"pair": pairs})
         return self.hyperparameters.drop_vars(["variable", "query_other"]).assign(W11=W11, r2=self._r2_draws())
 
-    def _fixed(self, name: str) -> Array | float:
-        """A column mean or sd; a scatter matrix was taken as given, so 0 and 1 there."""
-        default = 0.0 if name.endswith("mean") else 1.0
-        return self.fixed[name].values if name in self.fixed else default
+    def _require_rows(self, purpose: str) -> None:
+        """Refuse what a scatter matrix cannot answer."""
+        if not self.observed.table.n:
+            raise ValueError(f"{purpose} needs the rows of a table; this posterior was made from a scatter matrix")
 
 
 def _interval(level: float | None) -> float:
@@ -294,4 +317,5 @@ def _interval(level: float | None) -> float:
 def load(path: str | Path) -> Posterior:
     """Read back what :meth:`Posterior.save` wrote."""
     groups, settings = saving.read(Path(path))
-    return Posterior(groups["draws"], groups["effort"], groups["fixed"], settings)
+    observed = Observed.from_datasets(groups["table"], groups["latent"])
+    return Posterior(groups["draws"], groups["effort"], observed, settings)

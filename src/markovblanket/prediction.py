@@ -2,38 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import xarray as xr
+from scipy.special import ndtr
 
+from markovblanket.completion import Completion, Rows
 from markovblanket.contracts import Array
+from markovblanket.levels import Column
+from markovblanket.observed import Observed, Sample
+from markovblanket.scales import Steps
+from markovblanket.summaries import describe_cells, level_numbers
+from markovblanket.table import Name
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Prediction:
     """Predictive draws of the query variables, on the scale of the data.
 
     Attributes
     ----------
-    draws : xarray.DataArray
-        Dimensions (sample, row, query).
+    draws : xarray.Dataset
+        A variable per query variable, in its own type: (sample, row).
     mean : pandas.DataFrame
-        The predictive mean, rows of the table by query variables; free of Monte Carlo noise in the residuals.
+        The predictive mean, rows of the table by query variables; missing where the levels are no numbers.
+    probabilities : dict of pandas.DataFrame
+        For each query variable with levels: rows of the table by levels.
     """
 
-    draws: xr.DataArray
+    draws: xr.Dataset
     mean: pd.DataFrame
+    probabilities: dict[Any, pd.DataFrame]
+    columns: tuple[Column, ...]
+    codes: tuple[Array, ...]
 
     def summary(self, level: float = 0.9) -> pd.DataFrame:
-        """A row per cell: mean, sd and the central predictive interval at ``level``."""
-        tail = (1 - level) / 2
-        lower, upper = np.quantile(self.draws, [tail, 1 - tail], axis=0)
-        columns = {"mean": self.mean.to_numpy(), "sd": self.draws.std("sample").to_numpy()}
-        columns |= {"lower": lower, "upper": upper}
-        index = pd.MultiIndex.from_product([self.mean.index, self.mean.columns], names=["row", "query"])
-        return pd.DataFrame({name: values.ravel() for name, values in columns.items()}, index=index)
+        """A row per cell: mean, sd, central predictive interval at ``level``; with levels, the likeliest one."""
+        parts = []
+        for column, codes in zip(self.columns, self.codes, strict=True):
+            part = describe_cells(column, codes, level).assign(query=column.name, row=self.mean.index)
+            part["mean"] = self.mean[column.name].to_numpy()
+            if column.name in self.probabilities:
+                table = self.probabilities[column.name]
+                part["likeliest"], part["probability"] = (
+                    table.idxmax(axis=1).to_numpy(),
+                    table.max(axis=1).to_numpy(),
+                )
+            parts.append(part)
+        order = pd.MultiIndex.from_product([self.mean.index, self.mean.columns], names=["row", "query"])
+        return pd.concat(parts).set_index(["row", "query"]).loc[order]
 
 
 def coefficients(W11: Array, W12: Array) -> Array:
@@ -41,11 +63,86 @@ def coefficients(W11: Array, W12: Array) -> Array:
     return -np.linalg.solve(W11, W12)
 
 
-def predictive_draws(rng: np.random.Generator, W11: Array, W12: Array, X2: Array) -> Array:
-    """A draw of ``X1`` for each draw of W; draws x rows x p."""
-    out = np.empty((len(W11), len(X2), W11.shape[1]))
-    for k, (w11, w12) in enumerate(zip(W11, W12, strict=True)):
-        noise = rng.standard_normal((len(X2), len(w11)))
-        # W11 = L L' gives U = L^-T L^-1, so rows of noise L^-1 have covariance U.
-        out[k] = X2 @ coefficients(w11, w12).T + np.linalg.solve(np.linalg.cholesky(w11).T, noise.T).T
-    return out
+def residual_noise(rng: np.random.Generator, W11: Array, rows: int) -> Array:
+    """Rows of ``N(0, U)``: with ``W11 = L L'`` is ``U = L^-T L^-1``, the covariance of rows ``z' L^-1``."""
+    noise = rng.standard_normal((rows, len(W11)))
+    return np.linalg.solve(np.linalg.cholesky(W11).T, noise.T).T
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What prediction takes from a posterior: draws of the matrices, (chain, draw, ...), and the table."""
+
+    W11: Array
+    W12: Array
+    observed: Observed
+
+    def predict(self, rng: np.random.Generator, values: Array, draws: int, rows: npt.NDArray[Any]) -> Prediction:
+        """The query of new rows whose remaining cells are ``values``, coded like the table's."""
+        columns = self.observed.table.columns[: self.observed.p]
+        codes: list[list[Array]] = [[] for _ in columns]
+        chances: list[list[Array]] = [[] for _ in columns]
+        samples = self.observed.samples(draws)
+        for sample, X2 in zip(samples, self._rest(rng, values, samples), strict=True):
+            W11, W12 = (W[self.observed.draw_of(sample)] for W in (self.W11, self.W12))
+            mean = X2 @ coefficients(W11, W12).T
+            X1, sd = mean + residual_noise(rng, W11, len(X2)), np.sqrt(np.diag(np.linalg.inv(W11)))
+            scales = self.observed.scales(rng, sample, self.observed.table.query)
+            for i, scale in enumerate(scales):
+                codes[i].append(scale.data(X1[:, i]))
+                if isinstance(scale, Steps):
+                    chances[i].append(np.diff(ndtr((scale.cuts - mean[:, [i]]) / sd[i]), axis=1))
+        average = {c.name: np.mean(part, axis=0) for c, part in zip(columns, chances, strict=True) if part}
+        return assemble(columns, [np.array(part) for part in codes], average, rows)
+
+    def regression(self, values: Array, beta: Array) -> Array:
+        """Means on the scale of the data, for columns that are standardised and complete."""
+        X2, _ = self._known(values)
+        scales = (self.observed.fixed_scales[name] for name in self.observed.table.query)
+        return np.column_stack([scale.data(x) for scale, x in zip(scales, beta @ X2.T, strict=True)])
+
+    def _rest(self, rng: np.random.Generator, values: Array, samples: Sequence[Sample]) -> Iterator[Array]:
+        """The latent remaining cells of the new rows, for each sample, from where the last one left them."""
+        observed, names = self.observed, self.observed.table.rest
+        drawn = [j for j, name in enumerate(names) if name not in observed.fixed_scales]
+        moving = np.isin(np.arange(len(names)), list(observed.moving_rest)) | np.isnan(values).any(axis=0)
+        completion = Completion(observed.start.X2[:, ~moving], np.flatnonzero(~moving), np.flatnonzero(moving))
+        lower, upper = self._known(values)
+        x: Array = np.zeros(values.shape)
+        for sample in samples:
+            scales = observed.scales(rng, sample, [names[j] for j in drawn])
+            for j, scale in zip(drawn, scales, strict=True):
+                lower[:, j], upper[:, j] = scale.bounds(values[:, j])
+            rows = Rows.between(lower, upper, x)
+            x = completion.draw(rng, rows, observed.rest_at(sample, completion.J))
+            yield x
+
+    def _known(self, values: Array) -> tuple[Array, Array]:
+        """Bounds of the cells of columns whose scale no draw changes."""
+        lower, upper = np.full(values.shape, np.nan), np.full(values.shape, np.nan)
+        for j, name in enumerate(self.observed.table.rest):
+            if name in self.observed.fixed_scales:
+                lower[:, j], upper[:, j] = self.observed.fixed_scales[name].bounds(values[:, j])
+        return lower, upper
+
+
+def assemble(
+    columns: Sequence[Column], codes: Sequence[Array], chances: Mapping[Name, Array], rows: npt.NDArray[Any]
+) -> Prediction:
+    """Draws in the columns' own types, their means, and the probabilities of their levels."""
+    draws, mean, probabilities = {}, {}, {}
+    for column, drawn in zip(columns, codes, strict=True):
+        draws[column.name] = (("sample", "row"), column.restore(drawn))
+        mean[column.name] = drawn.mean(axis=0)
+        if column.levels:
+            probabilities[column.name] = pd.DataFrame(
+                chances[column.name], index=rows, columns=list(column.levels)
+            )
+            mean[column.name] = chances[column.name] @ level_numbers(column)
+    return Prediction(
+        xr.Dataset(draws, coords={"row": rows}),
+        pd.DataFrame(mean, index=rows),
+        probabilities,
+        tuple(columns),
+        tuple(codes),
+    )

@@ -12,8 +12,8 @@ import numpy as np
 import xarray as xr
 
 SETTINGS = "settings.json"
-GROUPS = ("draws", "effort", "fixed")
-FORMAT = 1
+GROUPS = ("draws", "effort", "table", "latent")
+FORMAT = 2
 
 
 def write(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, Any]) -> None:

@@ -28,6 +28,7 @@ class MemoryStore:
 
     draws: int
     arrays: dict[str, Array] = field(default_factory=dict, init=False)
+    latent: list[Array] = field(default_factory=list, init=False)
     filled: int = field(default=0, init=False)
 
     def append(self, draw: Draw) -> None:
@@ -37,8 +38,11 @@ class MemoryStore:
             self.arrays = {name: np.empty((self.draws, *np.shape(value))) for name, value in kept.items()}
         for name, value in kept.items():
             self.arrays[name][self.filled] = value
+        if draw.latent is not None:
+            self.latent.append(draw.latent)
         self.filled += 1
 
     def collect(self) -> dict[str, Array]:
-        """The draws so far, by name; the first axis counts draws."""
-        return {name: array[: self.filled] for name, array in self.arrays.items()}
+        """The draws so far, by name; the first axis counts draws, for ``latent`` those that brought it."""
+        kept = {name: array[: self.filled] for name, array in self.arrays.items()}
+        return kept | ({"latent": np.stack(self.latent)} if self.latent else {})

@@ -12,6 +12,7 @@ import xarray as xr
 
 from markovblanket import arviz_bridge
 from markovblanket.contracts import Array
+from markovblanket.levels import Column, number
 
 
 def stacked(array: xr.DataArray) -> Array:
@@ -33,6 +34,29 @@ def describe(draws: Array, level: float) -> pd.DataFrame:
     lower, upper = np.quantile(draws, [tail, 1 - tail], axis=0)
     columns = {"mean": draws.mean(axis=0), "sd": draws.std(axis=0, ddof=min(1, len(draws) - 1))}
     return pd.DataFrame(columns | {"lower": lower, "upper": upper})
+
+
+def describe_cells(column: Column, codes: Array, level: float) -> pd.DataFrame:
+    """Draws of the cells of a column, draws x cells: as :func:`describe`, and of levels the likeliest one.
+
+    Mean, sd and interval are those of the levels' numbers, missing if they have none; the ends are levels.
+    """
+    if not column.levels:
+        return describe(codes, level)
+    numbers = level_numbers(column)[codes.astype(int)]
+    frame = describe(numbers, level)
+    tail = (1 - level) / 2
+    frame["lower"], frame["upper"] = np.quantile(numbers, [tail, 1 - tail], axis=0, method="inverted_cdf")
+    counts = (codes[:, :, None] == np.arange(len(column.levels))).mean(axis=0)
+    frame["likeliest"] = [column.levels[k] for k in counts.argmax(axis=1)]
+    return frame.assign(probability=counts.max(axis=1))
+
+
+def level_numbers(column: Column) -> Array:
+    """The levels of a column as numbers, missing if any of them is text."""
+    numbers = [level if isinstance(level, str) else number(level) for level in column.levels]
+    words = any(isinstance(level, str) for level in numbers)
+    return np.full(len(numbers), np.nan) if words else np.array(numbers, dtype=float)
 
 
 def convergence(draws: Mapping[Any, Array]) -> pd.DataFrame:

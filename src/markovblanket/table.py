@@ -23,11 +23,16 @@ Name = Hashable
 
 @dataclass(frozen=True, eq=False)
 class MixedTable:
-    """Columns of several kinds, some cells missing: those of the query first, the rest in the table's order."""
+    """Columns of several kinds, some cells missing: those of the query first, the rest in the table's order.
+
+    ``order`` has all names as the table had them, and ``rows`` the names of its rows.
+    """
 
     columns: tuple[Column, ...]
     query: tuple[Name, ...]
     rest: tuple[Name, ...]
+    order: tuple[Name, ...]
+    rows: npt.NDArray[Any]
 
     @property
     def n(self) -> int:
@@ -90,7 +95,16 @@ def read_mixed(table: Any, query: Any, kinds: Mapping[Any, Declared] | None = No
     query_names, rest = split(names, asked)
     require(declared, (*names, *source.offered), "kinds:")
     found = dict(zip(names, columns(source, names, declared), strict=True))
-    return MixedTable(tuple(found[name] for name in (*query_names, *rest)), query_names, rest)
+    ordered = tuple(found[name] for name in (*query_names, *rest))
+    return MixedTable(ordered, query_names, rest, names, row_names(table, source.rows))
+
+
+def row_names(table: Any, rows: int) -> npt.NDArray[Any]:
+    """The index of a pandas frame, whole numbers or text; positions otherwise."""
+    index = getattr(table, "index", None)
+    if index is None or callable(index):  # as it is for text
+        return np.arange(rows)
+    return np.asarray(index) if index.dtype.kind in "iu" else np.array([str(name) for name in index])
 
 
 def checked_kinds(kinds: Mapping[Any, Declared]) -> dict[Name, Declared]:
@@ -122,6 +136,15 @@ class Table:
     X2: Array
     query: tuple[Name, ...]
     rest: tuple[Name, ...]
+    order: tuple[Name, ...]
+    rows: npt.NDArray[Any]
+
+    def as_mixed(self) -> MixedTable:
+        """The same, every column continuous."""
+        values = (*self.X1.T, *self.X2.T)
+        names = (*self.query, *self.rest)
+        columns = tuple(Column(name, "continuous", x) for name, x in zip(names, values, strict=True))
+        return MixedTable(columns, self.query, self.rest, self.order, self.rows)
 
 
 def read(table: Any, query: Any) -> Table:
@@ -136,19 +159,7 @@ def read(table: Any, query: Any) -> Table:
     query_names, rest = split(names, query)
     columns = {name: numeric(name, column) for name, column in zip(names, values, strict=True)}
     X1, X2 = (np.column_stack([columns[name] for name in part]) for part in (query_names, rest))
-    return Table(X1, X2, query_names, rest)
-
-
-def read_rest(table: Any, rest: Sequence[Name]) -> Array:
-    """The columns ``rest`` of a new table, in that order: what prediction needs."""
-    names, values = named_columns(table)
-    if isinstance(table, np.ndarray):
-        if len(names) != len(rest):
-            raise ValueError(f"an array of {len(names)} columns for {len(rest)} variables; give them in order")
-        names = tuple(rest)
-    position = {name: k for k, name in enumerate(names)}
-    require(rest, names, "variable")
-    return np.column_stack([numeric(name, values[position[name]]) for name in rest])
+    return Table(X1, X2, query_names, rest, names, row_names(table, len(X1)))
 
 
 def named_columns(table: Any) -> tuple[tuple[Name, ...], list[npt.NDArray[Any]]]:
