@@ -9,6 +9,7 @@ from scipy import stats
 from markovblanket.contracts import ChainState
 from markovblanket.copula import Copula
 from markovblanket.margins import Gaps, Levels
+from markovblanket.scatter import rest_degrees
 from markovblanket.variates import wishart
 
 SHAPES = {
@@ -115,7 +116,7 @@ def test_the_rows_of_w22_have_the_law_of_the_whole_wishart(shape):
     ours = [functionals(*source._draw_W22(rng, source.X2[:, moving])) for _ in range(3000)]
     brute = []
     for _ in range(3000):
-        W = wishart.draw(rng, n + q + 1, np.linalg.inv(A))
+        W = wishart.draw(rng, rest_degrees(n, q), np.linalg.inv(A))
         brute.append(functionals(W[np.ix_(moving, moving)], source.X2[:, fixed] @ W[np.ix_(fixed, moving)]))
     for one, other in zip(np.transpose(ours), np.transpose(brute), strict=True):
         if np.ptp(one) > 0:

@@ -104,7 +104,7 @@ def test_derived_quantities_are_those_of_the_full_matrices(setting: Setting) -> 
     one, (n, q) = setting.one, setting.X2.shape
     rng = FixedChiSquare(np.random.PCG64(0))
     draw = gibbs.derive(rng, one, SweepInfo(0, 0.0, 1.0), setting.scatter)
-    assert rng.heard == n + q + 1
+    assert rng.heard == scatter.rest_degrees(n, q)
     U, A = np.linalg.inv(one.W11), setting.X2.T @ setting.X2 + np.eye(q)
     chi2_part = np.diag(np.linalg.inv(A)) * np.arange(1.0, q + 1)
     np.testing.assert_allclose(draw.W22_diagonal, chi2_part + np.diag(one.W12.T @ U @ one.W12))
@@ -114,13 +114,13 @@ def test_derived_quantities_are_those_of_the_full_matrices(setting: Setting) -> 
 
 
 def test_diagonal_of_W22_follows_the_law_of_the_whole_block() -> None:
-    """Against ``W22 = W22.1 + W21 U W12`` with ``W22.1 ~ Wishart_q(n+q+1, A^-1)`` drawn whole."""
+    """Against ``W22 = W22.1 + W21 U W12`` with ``W22.1`` drawn whole."""
     rng, (p, q, n) = np.random.default_rng(8), (2, 3, 6)
     X1, X2 = rng.standard_normal((n, p)), rng.standard_normal((n, q))
     state, data = random_state(rng, p, q), scatter.from_columns(X1, X2)
     derived = np.stack([gibbs.derive(rng, state, SweepInfo(0, 0.0, 1.0), data).W22_diagonal for _ in range(4000)])
     A = X2.T @ X2 + np.eye(q)
-    whole = stats.wishart(n + q + 1, np.linalg.inv(A)).rvs(4000, random_state=rng)
+    whole = stats.wishart(scatter.rest_degrees(n, q), np.linalg.inv(A)).rvs(4000, random_state=rng)
     whole = whole + state.W12.T @ np.linalg.solve(state.W11, state.W12)
     for j in range(q):  # 1e-7: the suite's false alarm rate shared out
         assert stats.ks_2samp(derived[:, j], whole[:, j, j]).pvalue > 1e-7

@@ -3,7 +3,7 @@
 The query of a new row is unknown, so its remaining cells are ``N(0, W22.1^-1)``. With J the columns that hold
 unknown cells and K all others, only the rows J of ``W22.1`` matter, and given the fitted columns X these are::
 
-    W_JJ ~ Wishart_d(n+q+1, (I + X_J' M X_J)^-1)          M = (I + X_K X_K')^-1
+    W_JJ ~ Wishart_d(degrees, (I + X_J' M X_J)^-1)          M = (I + X_K X_K')^-1
     W_KJ | W_JJ  has columns with covariance A_KK^-1, about -X_K' M X_J W_JJ
 
 so nothing of size q x q is ever formed, unless all columns are in J.
@@ -49,11 +49,15 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Completion:
-    """Draws unknown cells of new rows; ``X_K`` are fitted columns that never move, J the places of the others."""
+    """Draws unknown cells of new rows; ``X_K`` are fitted columns that never move, J the places of the others.
+
+    ``degrees`` are those of the Wishart law of ``W22.1``.
+    """
 
     X_K: Array
     K: npt.NDArray[np.intp]
     J: npt.NDArray[np.intp]
+    degrees: int
 
     @cached_property
     def _M(self) -> Array:
@@ -87,7 +91,7 @@ class Completion:
         n, d = X_J.shape
         MX = self._M @ X_J
         root = np.linalg.inv(np.linalg.cholesky(np.eye(d) + X_J.T @ MX)).T
-        W_JJ = wishart.draw_from_factor(rng, n + len(self.K) + d + 1, root)
+        W_JJ = wishart.draw_from_factor(rng, self.degrees, root)
         noise = rng.standard_normal((len(self.K), d)) + self.X_K.T @ rng.standard_normal((n, d))
         E = noise - self.X_K.T @ (self._M @ (self.X_K @ noise))  # A_KK^-1 times noise of covariance A_KK
         return W_JJ, E @ np.linalg.cholesky(W_JJ).T - self.X_K.T @ (MX @ W_JJ)

@@ -127,6 +127,10 @@ class Scatter(Protocol):
     def inverse_diagonal(self) -> Array:
         """``diag(A^-1)``, length q."""
 
+    @property
+    def rest_degrees(self) -> int:
+        """``W22.1 | S ~ Wishart_q(rest_degrees, A^-1)``."""
+
 
 @runtime_checkable
 class Solver(Protocol):

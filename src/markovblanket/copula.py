@@ -7,7 +7,7 @@ levels (binary, ordinal, count) is redrawn whole, and of a continuous one with g
 A cell is normal given its row and W. For a query column that takes rows of ``(W11, W12)``, for one of the rest
 a row of ``W22 = W22.1 + W21 U W12``, and with J the moving columns of the rest and K the fixed ones::
 
-    W22.1_JJ ~ Wishart_d(n+q+1, (A_JJ - A_JK A_KK^-1 A_KJ)^-1)
+    W22.1_JJ ~ Wishart_d(rest_degrees, (A_JJ - A_JK A_KK^-1 A_KJ)^-1)
     W22.1_JK | W22.1_JJ  has rows with covariance A_KK^-1, about -W22.1_JJ A_JK A_KK^-1
 
 Only ``X_K W22.1_KJ`` is ever needed, an n x d matrix, and that is drawn in the space of the rows: with
@@ -16,7 +16,7 @@ Only ``X_K W22.1_KJ`` is ever needed, an n x d matrix, and that is drawn in the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ from scipy import linalg
 
 from markovblanket.contracts import Array, ChainState, Columns
 from markovblanket.margins import Indices, Margin, moving_column, normal_scores
-from markovblanket.scatter import FactorScatter
+from markovblanket.scatter import FactorScatter, rest_degrees
 from markovblanket.variates import wishart
 
 if TYPE_CHECKING:
@@ -62,12 +62,15 @@ class Copula:
         First values of all columns, n x p and n x q.
     query, rest : dict
         The moving columns of each, by position, with their margins.
+    degrees : callable
+        Degrees of freedom of ``W22.1`` given n and q.
     """
 
     X1: Array
     X2: Array
     query: dict[int, Margin]
     rest: dict[int, Margin]
+    degrees: Callable[[int, int], int] = rest_degrees
 
     @classmethod
     def of(cls, columns: Sequence[Column], p: int, by_rank: bool = False) -> Copula:
@@ -156,8 +159,7 @@ class Copula:
         Q, weight = self._hat
         QX = Q.T @ X_J
         root = np.linalg.inv(np.linalg.cholesky(self._schur(X_J))).T
-        df = len(X_J) + self.X2.shape[1] + 1
-        W_JJ = wishart.draw_from_factor(rng, df, root)
+        W_JJ = wishart.draw_from_factor(rng, self.degrees(*self.X2.shape), root)
         noise = np.sqrt(weight)[:, None] * rng.standard_normal(QX.shape)
         return W_JJ, Q @ (noise @ np.linalg.cholesky(W_JJ).T - (weight[:, None] * QX) @ W_JJ)
 

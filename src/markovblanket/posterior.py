@@ -15,6 +15,7 @@ import xarray as xr
 
 from markovblanket import arviz_bridge, saving, selection
 from markovblanket.axes import MATRICES
+from markovblanket.checking import predictive_checks
 from markovblanket.contracts import Array
 from markovblanket.diagnosis import Diagnostics, diagnose
 from markovblanket.imputation import Imputed
@@ -241,6 +242,24 @@ class Posterior:
         if self.observed.margins == "gaussian" and not np.isnan(values).any():
             prediction.mean[:] = fit.regression(values, self.coefficients.to_numpy())
         return prediction
+
+    def check(self, *, draws: int = 200, level: float = 0.95, seed: int | None = None) -> pd.DataFrame:
+        """Posterior predictive checks: could the model have produced rows like these?
+
+        Each looks at the residuals of a query variable given the rest: their ``spread``, ``skewness``, ``tails``;
+        ``curvature``, a fit that bends; ``uneven spread``, more noise at one end; with levels, ``surprise``, how
+        unlikely the observed ones are (mean negative log probability).
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row per query variable and check: its value ``observed``; what the model makes lies between ``lower``
+            and ``upper`` with probability ``level``, and above what was observed with ``probability``, where
+            values near 0 or 1 speak against the model.
+        """
+        self._require_rows("a predictive check")
+        fit = Fit(self.W11.values, self.W12.values, self.observed)
+        return predictive_checks(np.random.default_rng(seed), fit, draws, level)
 
     def imputed(self, draws: int = 20, *, seed: int | None = None) -> Imputed:
         """Completed tables, on the scale of the data: draws, not means.

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import xarray as xr
-from scipy.special import ndtr
 
 from markovblanket.completion import Completion, Rows
 from markovblanket.contracts import Array
 from markovblanket.levels import Column
 from markovblanket.observed import Observed, Sample
 from markovblanket.scales import Steps
+from markovblanket.scatter import rest_degrees
 from markovblanket.summaries import describe_cells, level_numbers
 from markovblanket.table import Name
 
@@ -91,7 +91,7 @@ class Fit:
             for i, scale in enumerate(scales):
                 codes[i].append(scale.data(X1[:, i]))
                 if isinstance(scale, Steps):
-                    chances[i].append(np.diff(ndtr((scale.cuts - mean[:, [i]]) / sd[i]), axis=1))
+                    chances[i].append(scale.probabilities(mean[:, i], sd[i]))
         average = {c.name: np.mean(part, axis=0) for c, part in zip(columns, chances, strict=True) if part}
         return assemble(columns, [np.array(part) for part in codes], average, rows)
 
@@ -106,7 +106,8 @@ class Fit:
         observed, names = self.observed, self.observed.table.rest
         drawn = [j for j, name in enumerate(names) if name not in observed.fixed_scales]
         moving = np.isin(np.arange(len(names)), list(observed.moving_rest)) | np.isnan(values).any(axis=0)
-        completion = Completion(observed.start.X2[:, ~moving], np.flatnonzero(~moving), np.flatnonzero(moving))
+        K, J, X2 = np.flatnonzero(~moving), np.flatnonzero(moving), observed.start.X2
+        completion = Completion(X2[:, K], K, J, rest_degrees(*X2.shape))
         lower, upper = self._known(values)
         x: Array = np.zeros(values.shape)
         for sample in samples:
@@ -114,7 +115,7 @@ class Fit:
             for j, scale in zip(drawn, scales, strict=True):
                 lower[:, j], upper[:, j] = scale.bounds(values[:, j])
             rows = Rows.between(lower, upper, x)
-            x = completion.draw(rng, rows, observed.rest_at(sample, completion.J))
+            x = completion.draw(rng, rows, observed.rest_at(sample, J))
             yield x
 
     def _known(self, values: Array) -> tuple[Array, Array]:

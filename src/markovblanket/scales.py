@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from scipy.special import ndtr
 
 from markovblanket import cuts
 from markovblanket.contracts import Array
@@ -103,6 +104,10 @@ class Steps:
         lower = np.where(between, below[level + 1], self.cuts[np.maximum(level, 0)])
         upper = np.where(between, above[level + 1], self.cuts[np.minimum(level + 1, len(self.top))])
         return np.where(np.isnan(values), np.nan, lower), np.where(np.isnan(values), np.nan, upper)
+
+    def probabilities(self, mean: Array, sd: float) -> Array:
+        """Of every level for values ``N(mean, sd^2)``: a row per value."""
+        return np.diff(ndtr((self.cuts - mean[:, None]) / sd), axis=1)
 
     def data(self, x: Array) -> Array:
         """The code of the level where each value falls."""

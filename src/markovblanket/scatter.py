@@ -31,6 +31,11 @@ class FactorScatter:
     S12: Array
     F: Array
 
+    @property
+    def rest_degrees(self) -> int:
+        """As :func:`rest_degrees` has them."""
+        return rest_degrees(self.n, self.F.shape[1])
+
     @cached_property
     def B(self) -> Array:
         """``S11 + I``."""
@@ -57,6 +62,29 @@ class FactorScatter:
         squares = self.F**2 / self.row_sizes[:, None]
         on_span = (squares / (1 + self.row_sizes)[:, None]).sum(axis=0)
         return np.maximum(1.0 - squares.sum(axis=0), 0.0) + on_span
+
+
+def rest_degrees(n: int, q: int) -> int:
+    """Degrees of freedom of ``W22.1 | S ~ Wishart_q(., A^-1)``: ``max(n - q, q) + 1``.
+
+    The paper's ``Wishart(q + 1, I)`` prior makes them n + q + 1. It believes every variable to be explained by the
+    others all but entirely, and overrates precisions: of n rows, q are spent on the coefficients of the other
+    variables, but the prior counts as many on top. With ``n - q + 1`` a precision is judged by its residual
+    degrees of freedom, as in a regression on the others (the prior of Geisser and Cornfield 1963). That takes more
+    rows than variables; with fewer, ``q + 1`` is the number by which a variable has unit variance before anything
+    is seen. ``W11`` and ``W12`` do not depend on any of this as long as no cell moves.
+
+    References
+    ----------
+    Geisser, S. and Cornfield, J. (1963). Posterior distributions for multivariate normal parameters. Journal of
+    the Royal Statistical Society B 25, 368-376.
+
+    Examples
+    --------
+    >>> rest_degrees(300, 16), rest_degrees(92, 314)
+    (285, 315)
+    """
+    return max(n - q, q) + 1
 
 
 def from_columns(X1: Array, X2: Array) -> FactorScatter:

@@ -39,7 +39,8 @@ def exact_draw(rng, p, q, n, mixture):
 def with_gaps(rng, X, p, moving):
     """Half of each moving column is missing."""
     gaps = lambda: Gaps(rng.choice(len(X), (len(X) + 1) // 2, replace=False))  # noqa: E731
-    return Copula(X[:, :p], X[:, p:], {0: gaps()}, {j: gaps() for j in moving})
+    # The proper prior that the tables are drawn from.
+    return Copula(X[:, :p], X[:, p:], {0: gaps()}, {j: gaps() for j in moving}, degrees=lambda n, q: n + q + 1)
 
 
 def watched(state, source):
