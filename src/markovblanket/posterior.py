@@ -9,14 +9,12 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from markovblanket import arviz_bridge, saving, selection
+from markovblanket import arviz_bridge, edgetable, saving, selection
 from markovblanket.axes import MATRICES
 from markovblanket.checking import predictive_checks
-from markovblanket.contracts import Array
 from markovblanket.diagnosis import Diagnostics, diagnose
 from markovblanket.imputation import Imputed
 from markovblanket.observed import Observed
@@ -32,7 +30,8 @@ class Posterior:
     """Posterior draws of the blanket ``W12`` and the query block ``W11``.
 
     Weights are entries of the precision matrix of the standardised variables; a *negative* weight is a positive
-    partial correlation.
+    partial correlation. Partial correlations also take a variable's own entry of W22; with q comparable to n the
+    prior draws them towards zero, far below n rows of evidence. Weights, signs and intervals do not depend on it.
 
     Attributes
     ----------
@@ -65,11 +64,11 @@ class Posterior:
         """Draws of the blanket: (chain, draw, query, variable)."""
         return self.draws["W12"]
 
-    @cached_property
+    @property
     def partial_correlation(self) -> xr.DataArray:
         """Draws of ``-w_ij / sqrt(w_ii w_jj)`` between query and rest: (chain, draw, query, variable)."""
-        w_ii = xr.DataArray(np.einsum("...ii->...i", self.W11.values), dims=("chain", "draw", "query"))
-        return -self.W12 / np.sqrt(w_ii * self.draws["W22_diagonal"])
+        i, j = np.indices(self.W12.shape[2:])
+        return self.W12.copy(data=self._partial_correlation(i, j)).rename("partial_correlation")
 
     @property
     def query(self) -> list[Any]:
@@ -124,17 +123,13 @@ class Posterior:
             A row per edge: query, variable; mean ``weight``, ``sd``, and ``lower``, ``upper`` ends of the
             central interval at ``level``; ``partial_correlation`` (mean); ``sign_probability`` of the likelier
             sign; ``inclusion`` (missing: this prior has no exact zero); ``rhat`` and bulk ``ess``.
-
-        Notes
-        -----
-        A partial correlation also takes the variable's own entry of ``W22``, about which the model's Wishart prior
-        knows q degrees of freedom: with q comparable to n it is drawn towards zero, far below n rows of evidence.
-        Weights, their signs and intervals do not depend on it.
         """
         i, j = np.nonzero(np.ones(self.W12.shape[2:]) if all else self.selected(level, fdr=fdr))
         names = {"query": take(self.query, i), "variable": take(self.variables, j)}
-        block = {"weight": stacked(self.W12)[:, i, j], "partial": self._partial_correlation(i, j)}
-        frame = self._edge_frame(names, block, _interval(level))
+        partial = self._partial_correlation(i, j)
+        frame = edgetable.frame(
+            names, self.W12.values[:, :, i, j], partial, DEFAULT_LEVEL if level is None else level
+        )
         frame.insert(frame.columns.get_loc("rhat"), "inclusion", np.nan)
         return frame
 
@@ -143,14 +138,14 @@ class Posterior:
     ) -> pd.DataFrame:
         """The edges among the query variables, from ``W11``; rules and columns as in :meth:`edges`."""
         i, j = np.triu_indices(len(self.query), k=1)
-        W11 = stacked(self.W11)
+        W11 = self.W11.values
         if not all:
-            keep = selection.select(selection.sign_probability(W11[:, i, j]), level, fdr, DEFAULT_LEVEL)
+            probability = selection.sign_probability(stacked(self.W11)[:, i, j])
+            keep = selection.select(probability, level, fdr, DEFAULT_LEVEL)
             i, j = i[keep], j[keep]
-        diagonal = np.einsum("kii->ki", W11)
-        partial = -W11[:, i, j] / np.sqrt(diagonal[:, i] * diagonal[:, j])
+        partial = -W11[..., i, j] / np.sqrt(W11[..., i, i] * W11[..., j, j])
         names = {"query": take(self.query, i), "other": take(self.query, j)}
-        return self._edge_frame(names, {"weight": W11[:, i, j], "partial": partial}, _interval(level))
+        return edgetable.frame(names, W11[..., i, j], partial, DEFAULT_LEVEL if level is None else level)
 
     def blanket(self, level: float | None = None, *, fdr: float | None = None) -> dict[Any, list[Any]]:
         """The selected neighbours of each query variable, surest first."""
@@ -158,22 +153,9 @@ class Posterior:
         return {name: edges.loc[edges["query"] == name, "variable"].tolist() for name in self.query}
 
     def graph(self, level: float | None = None, *, fdr: float | None = None) -> nx.Graph:
-        """The selected network, query edges included, with signed weights; ready for GraphML.
-
-        Nodes say whether they are ``query``; edges carry ``weight``, ``partial_correlation``,
-        ``sign_probability`` and ``sign`` (of the partial correlation).
-        """
-        graph = nx.Graph()
-        graph.add_nodes_from(self.query, query=True)
+        """The selected network, query edges included, ready for GraphML; nodes say whether they are ``query``."""
         inner = self.query_edges(level, fdr=fdr).rename(columns={"other": "variable"})
-        for row in (*self.edges(level, fdr=fdr).itertuples(), *inner.itertuples()):
-            if row.variable not in graph:
-                graph.add_node(row.variable, query=False)
-            attributes = ("weight", "partial_correlation", "sign_probability")
-            values = {name: float(getattr(row, name)) for name in attributes}
-            sign = "+" if row.partial_correlation > 0 else "-"
-            graph.add_edge(row.query, row.variable, **values, sign=sign)
-        return graph
+        return edgetable.graph(self.query, pd.concat([self.edges(level, fdr=fdr), inner]))
 
     # Summaries ----------------------------------------------------------------------------------------
 
@@ -233,14 +215,13 @@ class Posterior:
         Prediction
             Draws, means and, for variables with levels, probabilities, on the scale of the data.
         """
-        fit = Fit(self.W11.values, self.W12.values, self.observed)
         values = read_like(new, self.observed.table.columns[self.observed.p :])
         if np.isnan(values).any():
             self._require_rows("prediction of rows with missing cells")
         rows = row_names(new, len(values))
-        prediction = fit.predict(np.random.default_rng(seed), values, draws, rows)
+        prediction = self._fit.predict(np.random.default_rng(seed), values, draws, rows)
         if self.observed.margins == "gaussian" and not np.isnan(values).any():
-            prediction.mean[:] = fit.regression(values, self.coefficients.to_numpy())
+            prediction.mean[:] = self._fit.regression(values, self.coefficients.to_numpy())
         return prediction
 
     def check(self, *, draws: int = 200, level: float = 0.95, seed: int | None = None) -> pd.DataFrame:
@@ -258,8 +239,7 @@ class Posterior:
             values near 0 or 1 speak against the model.
         """
         self._require_rows("a predictive check")
-        fit = Fit(self.W11.values, self.W12.values, self.observed)
-        return predictive_checks(np.random.default_rng(seed), fit, draws, level)
+        return predictive_checks(np.random.default_rng(seed), self._fit, draws, level)
 
     def imputed(self, draws: int = 20, *, seed: int | None = None) -> Imputed:
         """Completed tables, on the scale of the data: draws, not means.
@@ -291,23 +271,14 @@ class Posterior:
 
     # Inside -------------------------------------------------------------------------------------------
 
-    def _partial_correlation(self, i: npt.NDArray[np.intp], j: npt.NDArray[np.intp]) -> Array:
-        """``-w_ij / sqrt(w_ii w_jj)`` of chosen pairs, draw by draw."""
-        w_ii = stacked(self.W11)[:, i, i]
-        w_jj = stacked(self.draws["W22_diagonal"])[:, j]
-        return -stacked(self.W12)[:, i, j] / np.sqrt(w_ii * w_jj)
+    @property
+    def _fit(self) -> Fit:
+        return Fit(self.W11.values, self.W12.values, self.observed)
 
-    def _edge_frame(self, names: dict[str, list[Any]], block: dict[str, Array], level: float) -> pd.DataFrame:
-        """Names, then what the draws of the weights say, surest first."""
-        weight, sizes = block["weight"], self.draws.sizes
-        frame = pd.DataFrame(names).join(describe(weight, level).rename(columns={"mean": "weight"}))
-        frame["partial_correlation"] = block["partial"].mean(axis=0)
-        frame["sign_probability"] = selection.sign_probability(weight) if len(frame) else []
-        by_chain = weight.reshape(sizes["chain"], sizes["draw"], len(frame))
-        quality = convergence({k: by_chain[:, :, k] for k in range(len(frame))})
-        frame = frame.join(quality[["rhat", "ess_bulk"]].rename(columns={"ess_bulk": "ess"}))
-        order = np.lexsort([-(frame["weight"] / frame["sd"]).abs(), -frame["sign_probability"]])
-        return frame.iloc[order].reset_index(drop=True)
+    def _partial_correlation(self, i: Any, j: Any) -> Any:
+        """Of chosen pairs, draw by draw."""
+        w_ii, w_jj = self.W11.values[:, :, i, i], self.draws["W22_diagonal"].values[:, :, j]
+        return -self.W12.values[:, :, i, j] / np.sqrt(w_ii * w_jj)
 
     def _r2_draws(self) -> xr.DataArray:
         """Explained over total variance of each query variable, draw by draw."""
@@ -326,11 +297,6 @@ class Posterior:
         """Refuse what a scatter matrix cannot answer."""
         if not self.observed.table.n:
             raise ValueError(f"{purpose} needs the rows of a table; this posterior was made from a scatter matrix")
-
-
-def _interval(level: float | None) -> float:
-    """The level of the intervals shown beside a selection."""
-    return DEFAULT_LEVEL if level is None else level
 
 
 def load(path: str | Path) -> Posterior:
