@@ -3,9 +3,9 @@
     python studies/coverage.py --tables 60 --rows 300 1000 --out coverage/
 
 Tables are simulated from a Gaussian copula with continuous, binary, ordinal and count columns, 15 % of the cells
-missing. Each is fitted twice: as an analyst would get it (`margins="auto"`), and by the same sampler given the true
-latent Gaussian columns, all of them. Counted is how often the central credible intervals of the partial correlations
-between query and rest hold the true value. The network of every table is its own.
+missing. Each is fitted twice: as an analyst would get it, and by the same sampler given the true latent Gaussian
+columns, all of them. Counted is how often the central credible intervals of the partial
+correlations between query and rest hold the true value. The network of every table is its own.
 
 One file per table is kept in the folder, so a run that was stopped goes on where it was.
 """
@@ -37,7 +37,7 @@ def fit(simulated, which, sweeps, seed):
             table,
             simulated.query,
             margins=margins,
-            chains=2,
+            chains=1,
             warmup=warmup,
             draws=draws,
             seed=seed,

@@ -12,7 +12,7 @@ from markovblanket.simulate import simulate
 
 # Short runs are the point here, so an unconverged one is no news.
 pytestmark = pytest.mark.filterwarnings("ignore::markovblanket.ConvergenceWarning")
-QUICK = {"chains": 2, "warmup": 30, "draws": 40, "seed": 5, "progress": False}
+QUICK = {"margins": "gaussian", "chains": 2, "warmup": 30, "draws": 40, "seed": 5, "progress": False}
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,7 @@ def test_strong_edges_are_found_with_their_sign_and_nothing_is_made_of_noise():
     X = rng.standard_normal((400, 20))
     y = X[:, 3] - X[:, 7] + rng.standard_normal(400)
     table = pd.DataFrame(np.column_stack([y, X]), columns=["y", *(f"x{k}" for k in range(20))])
-    posterior = mb.estimate(table, "y", chains=2, warmup=200, draws=400, seed=1, progress=False)
+    posterior = mb.estimate(table, "y", **QUICK | {"warmup": 200, "draws": 400, "seed": 1})
     edges = posterior.edges(level=0.99).set_index("variable")
     assert {"x3", "x7"} <= set(edges.index)
     assert len(edges) <= 3
@@ -153,7 +153,7 @@ def test_collinear_copies_share_the_edge():
     rng = np.random.default_rng(2)
     cause, other = rng.standard_normal((2, 200))
     table = np.column_stack([cause + rng.standard_normal(200), cause, cause, cause, other])
-    posterior = mb.estimate(table, 0, chains=4, warmup=200, draws=500, seed=1, progress=False)
+    posterior = mb.estimate(table, 0, chains=4, warmup=200, draws=500, seed=1, margins="gaussian", progress=False)
     means = posterior.W12.values.mean(axis=(0, 1))[0]
     assert np.ptp(means[:3]) < 0.3 * abs(means[:3].mean())
     assert abs(means[:3].sum()) > 5 * abs(means[3])
@@ -164,7 +164,7 @@ def test_a_query_that_is_an_exact_function_of_others_is_handled():
     """No noise at all: the prior keeps the posterior proper, R2 comes close to 1, and nothing overflows."""
     X = np.random.default_rng(3).standard_normal((100, 6))
     table = np.column_stack([X[:, 0] - 2 * X[:, 1], X])
-    posterior = mb.estimate(table, 0, chains=4, warmup=500, draws=500, seed=1, progress=False)
+    posterior = mb.estimate(table, 0, chains=4, warmup=500, draws=500, seed=1, margins="gaussian", progress=False)
     assert posterior.r2()["mean"].iloc[0] > 0.95
     assert posterior.edges().head(2)["variable"].tolist() == [2, 1]
     prediction = posterior.predict(X).mean.to_numpy()[:, 0]
@@ -252,7 +252,7 @@ def test_the_order_of_rows_does_not_matter(data):
 @pytest.mark.parametrize("prior", ["laplace", "normal", mb.Laplace(gamma=20)], ids=str)
 def test_permuting_variables_permutes_the_answer(data, prior):
     """In law: posterior means agree within Monte Carlo error (36 z-scores; false alarm rate below 1e-6)."""
-    long = {"chains": 2, "warmup": 100, "draws": 1000, "progress": False, "prior": prior}
+    long = {"margins": "gaussian", "chains": 2, "warmup": 100, "draws": 1000, "progress": False, "prior": prior}
     order = np.random.default_rng(1).permutation(data.table.columns)
     one = mb.estimate(data.table, data.query, seed=1, **long)
     other = mb.estimate(data.table[order], data.query[::-1], seed=2, **long)
@@ -261,7 +261,7 @@ def test_permuting_variables_permutes_the_answer(data, prior):
 
 
 def test_a_reflected_variable_reflects_its_weights(data):
-    long = {"chains": 2, "warmup": 100, "draws": 1000, "progress": False}
+    long = {"margins": "gaussian", "chains": 2, "warmup": 100, "draws": 1000, "progress": False}
     one = mb.estimate(data.table, data.query, seed=1, **long)
     other = mb.estimate(data.table.assign(V05=-data.table["V05"]), data.query, seed=2, **long)
     sign = np.where(np.array(one.variables) == "V05", -1, 1)
@@ -281,13 +281,15 @@ def test_same_seed_same_numbers_another_seed_others(data):
 @pytest.mark.filterwarnings("error")
 def test_a_run_that_did_not_converge_says_so(data):
     with pytest.warns(mb.ConvergenceWarning, match=r"not converged: .*more warmup and draws"):
-        posterior = mb.estimate(data.table, data.query, chains=2, warmup=0, draws=10, seed=1, progress=False)
+        posterior = mb.estimate(
+            data.table, data.query, chains=2, warmup=0, draws=10, seed=1, margins="gaussian", progress=False
+        )
     assert not posterior.diagnostics().converged
 
 
 @pytest.mark.filterwarnings("error")
 def test_a_long_run_converges_without_a_word(data):
-    posterior = mb.estimate(data.table, data.query, seed=1, progress=False)
+    posterior = mb.estimate(data.table, data.query, seed=1, margins="gaussian", progress=False)
     assert posterior.diagnostics().converged
 
 

@@ -196,7 +196,9 @@ def test_one_target_in_one_or_two_dimensions():
 def test_an_integer_random_state_is_the_seed_of_estimate():
     X, Y = linear()
     settings = {"chains": 1, "warmup": 50, "draws": 50}
-    posterior = estimate(pd.concat([Y, X], axis=1), list(Y), seed=11, progress=False, **settings)
+    posterior = estimate(
+        pd.concat([Y, X], axis=1), list(Y), margins="gaussian", seed=11, progress=False, **settings
+    )
     model = mb.MarkovBlanket(random_state=11, **settings).fit(X, Y)
     np.testing.assert_array_equal(model.posterior_.W12, posterior.W12)
     np.testing.assert_array_equal(model.fit(X, Y).posterior_.W12, posterior.W12)

@@ -49,9 +49,9 @@ def observed(names, rows=2):
     mean, sd = np.array([10.0, -5.0, 1.0, 2.0, 3.0, 4.0]), np.array([2.0, 3.0, 1.0, 0.5, 2.0, 4.0])
     X = np.stack([mean - sd, mean + sd])[:rows]
     query, rest = map(tuple, names)
-    table = Table(X[:, :P], X[:, P:], query, rest, (*query, *rest), np.arange(rows)).as_mixed()
+    table = Table(X[:, :P], X[:, P:], query, rest, (*query, *rest), np.arange(rows), {}).as_mixed()
     size = arrays()["gamma"].shape
-    return Observed.of(table, "gaussian", [], np.empty((*size, rows, 0)), size[1])
+    return Observed.of(table, "gaussian", [], np.empty((*size, rows, 0)))
 
 
 def pooled(name):
@@ -265,7 +265,7 @@ def test_predictions_do_not_need_the_columns_in_order():
 def test_predictions_keep_the_rows_names():
     new = pd.DataFrame(np.eye(Q), columns=NAMES[1], index=[100, 7, 3, 9])
     prediction = posterior().predict(new)
-    assert prediction.mean.index.tolist() == prediction.draws["row"].values.tolist() == [100, 7, 3, 9]
+    assert prediction.mean.index.tolist() == prediction.draws["T"]["row"].values.tolist() == [100, 7, 3, 9]
 
 
 def test_columns_numbered_in_another_order_are_found_by_their_numbers():

@@ -3,8 +3,8 @@
 The query of a new row is unknown, so its remaining cells are ``N(0, W22.1^-1)``. With J the columns that hold
 unknown cells and K all others, only the rows J of ``W22.1`` matter, and given the fitted columns X these are::
 
-    W_JJ ~ Wishart_d(degrees, (I + X_J' M X_J)^-1)          M = (I + X_K X_K')^-1
-    W_KJ | W_JJ  has columns with covariance A_KK^-1, about -X_K' M X_J W_JJ
+    W_JJ ~ Wishart_d(degrees, (A_JJ - A_JK A_KK^-1 A_KJ)^-1)        A = I + X'X
+    W_KJ | W_JJ  has columns with covariance A_KK^-1, about -A_KK^-1 A_KJ W_JJ
 
 so nothing of size q x q is ever formed, unless all columns are in J.
 """
@@ -21,7 +21,7 @@ from scipy import linalg
 from markovblanket.contracts import Array
 from markovblanket.variates import truncated_normal, wishart
 
-SWEEPS = 5  # over the unknown cells of a row, for each draw of W; a draw starts where the last one ended
+SWEEPS, FIRST_SWEEPS = 5, 50  # over bounded cells, for each draw of W; a draw starts where the last one ended
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,39 +59,68 @@ class Completion:
     J: npt.NDArray[np.intp]
     degrees: int
 
-    @cached_property
-    def _M(self) -> Array:
-        """``(I + X_K X_K')^-1``."""
-        gram = self.X_K @ self.X_K.T
-        gram[np.diag_indices_from(gram)] += 1
-        return np.asarray(linalg.inv(gram))
-
-    def draw(self, rng: np.random.Generator, rows: Rows, X_J: Array) -> Array:
+    def draw(self, rng: np.random.Generator, rows: Rows, X_J: Array, sweeps: int = SWEEPS) -> Array:
         """The cells, unknown ones drawn anew, given fitted columns ``X_J`` as they stood in a draw."""
         if not rows.unknown.any():
             return rows.X
         W_JJ, W_KJ = self.draw_precision(rng, X_J)
-        X, linear = rows.X.copy(), rows.X[:, self.K] @ W_KJ
-        for _ in range(SWEEPS):
-            for k, j in enumerate(self.J):
-                self._draw_column(rng, rows, X, j, linear[:, k] + X[:, self.J] @ W_JJ[:, k], W_JJ[k, k])
-        return X
-
-    def _draw_column(
-        self, rng: np.random.Generator, rows: Rows, X: Array, j: int, linear: Array, w: float
-    ) -> None:
-        """``x_j ~ N(-(x_-j w_-j) / w, 1/w)`` between its bounds, in place."""
-        cells = np.flatnonzero(rows.unknown[:, j])
-        mean, sd = X[cells, j] - linear[cells] / w, w**-0.5
-        lower, upper = (rows.lower[cells, j] - mean) / sd, (rows.upper[cells, j] - mean) / sd
-        X[cells, j] = mean + sd * truncated_normal.draw(rng, lower, upper)
+        X, linear = rows.X[:, self.J], rows.X[:, self.K] @ W_KJ
+        lower, upper = rows.lower[:, self.J], rows.upper[:, self.J]
+        free = np.isinf(lower) & np.isinf(upper)
+        for _ in range(sweeps):
+            draw_free(rng, X, free, linear, W_JJ)
+            draw_bounded(rng, X, (lower < upper) & ~free, (lower, upper), linear, W_JJ)
+        out = rows.X.copy()
+        out[:, self.J] = X
+        return out
 
     def draw_precision(self, rng: np.random.Generator, X_J: Array) -> tuple[Array, Array]:
         """``W22.1_JJ`` (d x d) and ``W22.1_KJ`` (k x d) given the fitted columns."""
         n, d = X_J.shape
-        MX = self._M @ X_J
-        root = np.linalg.inv(np.linalg.cholesky(np.eye(d) + X_J.T @ MX)).T
+        cross = self.X_K.T @ X_J
+        P = self._solve(cross)
+        root = np.linalg.inv(np.linalg.cholesky(np.eye(d) + X_J.T @ X_J - cross.T @ P)).T
         W_JJ = wishart.draw_from_factor(rng, self.degrees, root)
         noise = rng.standard_normal((len(self.K), d)) + self.X_K.T @ rng.standard_normal((n, d))
-        E = noise - self.X_K.T @ (self._M @ (self.X_K @ noise))  # A_KK^-1 times noise of covariance A_KK
-        return W_JJ, E @ np.linalg.cholesky(W_JJ).T - self.X_K.T @ (MX @ W_JJ)
+        return W_JJ, self._solve(noise) @ np.linalg.cholesky(W_JJ).T - P @ W_JJ  # noise has covariance A_KK
+
+    def _solve(self, R: Array) -> Array:
+        """``A_KK^-1 R``, by way of the smaller side of ``X_K``."""
+        if self.X_K.shape[1] <= len(self.X_K):
+            return np.asarray(linalg.cho_solve(self._factor, R))
+        return R - self.X_K.T @ linalg.cho_solve(self._factor, self.X_K @ R)
+
+    @cached_property
+    def _factor(self) -> tuple[Array, bool]:
+        """Cholesky factor of ``I + X_K'X_K`` or of ``I + X_K X_K'``, whichever is smaller."""
+        X = self.X_K if self.X_K.shape[1] <= len(self.X_K) else self.X_K.T
+        factor, lower = linalg.cho_factor(np.eye(X.shape[1]) + X.T @ X)
+        return factor, bool(lower)
+
+
+def draw_free(rng: np.random.Generator, X: Array, free: npt.NDArray[np.bool_], linear: Array, W: Array) -> None:
+    """Cells without bounds, those of a row together, in place: ``N(-W_uu^-1 (W_uv x_v + linear_u), W_uu^-1)``."""
+    patterns, which = np.unique(free, axis=0, return_inverse=True)
+    for k, pattern in enumerate(patterns):
+        rows, u = np.flatnonzero(which.ravel() == k), np.flatnonzero(pattern)
+        if len(u):
+            L = np.linalg.cholesky(W[np.ix_(u, u)])
+            known = linear[np.ix_(rows, u)] + X[np.ix_(rows, ~pattern)] @ W[np.ix_(~pattern, u)]
+            z = rng.standard_normal((len(u), len(rows))) - linalg.solve_triangular(L, known.T, lower=True)
+            X[np.ix_(rows, u)] = linalg.solve_triangular(L.T, z).T
+
+
+def draw_bounded(
+    rng: np.random.Generator,
+    X: Array,
+    bounded: npt.NDArray[np.bool_],
+    bounds: tuple[Array, Array],
+    linear: Array,
+    W: Array,
+) -> None:
+    """Cells between bounds, column by column: ``x_j ~ N(-(x_-j w_-j + linear_j) / w_jj, 1/w_jj)``, in place."""
+    for j in np.flatnonzero(bounded.any(axis=0)):
+        cells, sd = np.flatnonzero(bounded[:, j]), W[j, j] ** -0.5
+        mean = X[cells, j] - (linear[cells, j] + X[cells] @ W[:, j]) / W[j, j]
+        lower, upper = ((bound[cells, j] - mean) / sd for bound in bounds)
+        X[cells, j] = mean + sd * truncated_normal.draw(rng, lower, upper)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
+import numpy as np
 import pandas as pd
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -17,33 +19,63 @@ from markovblanket.posterior import Posterior
 from markovblanket.scoring import score
 from markovblanket.simulate import Simulated, simulate
 
-TRAITS = ["age", "tumour_size", "lymph_nodes", "grade", "survival"]
+TRAITS = ["age", "sex", "stage", "lymph_nodes", "survival"]
+STAGES = ["I", "II", "III", "IV"]
 FILES = "table.csv, truth.csv, edges.csv, network.graphml, posterior/"
 
 
 def clinic(seed: int = 6) -> Simulated:
-    """300 patients, five clinical traits and 120 genes, from a sparse network with hubs."""
+    """300 patients, five clinical traits of all kinds and 120 genes, from a sparse network; with gaps."""
     simulated = simulate(rows=300, query=len(TRAITS), rest=120, density=0.025, hubs=0.05, seed=seed)
     names = dict(zip(simulated.query, TRAITS, strict=True))
     names |= {old: old.replace("V", "gene_") for old in simulated.table.columns if old.startswith("V")}
-    table, latent = (frame.rename(columns=names) for frame in (simulated.table, simulated.latent))
-    return replace(simulated, table=table, latent=latent, query=TRAITS)
+    latent = simulated.latent.rename(columns=names)
+    complete = latent.assign(**traits(latent[TRAITS] / latent[TRAITS].std())).round(3)
+    return replace(simulated, table=with_gaps(complete), latent=latent, complete=complete, query=TRAITS)
+
+
+def traits(z: pd.DataFrame) -> dict[str, Any]:
+    """Numbers, words, an order and a count, each an increasing function of its normal column."""
+    stage = np.array(STAGES)[np.searchsorted([-0.7, 0.2, 1.0], z["stage"])]
+    return {
+        "age": (58 + 11 * z["age"]).round(1),
+        "sex": np.where(z["sex"] > 0, "m", "f"),
+        "stage": pd.Categorical(stage, categories=STAGES, ordered=True),
+        "lymph_nodes": np.floor(np.exp(0.8 + 0.9 * z["lymph_nodes"])),
+        "survival": np.exp(3 + 0.6 * z["survival"]).round(1),
+    }
+
+
+def with_gaps(complete: pd.DataFrame) -> pd.DataFrame:
+    """One in twelve of the traits missing, and of every tenth gene."""
+    gaps = np.random.default_rng(1).random(complete.shape) < 1 / 12
+    holds = [name in TRAITS or name.endswith("0") for name in complete.columns]
+    return complete.mask(gaps & np.array(holds))
 
 
 def run(folder: Path, console: Console) -> Posterior:
     """Fit the clinic with two jobs, print the blanket beside the truth, write everything to ``folder``."""
     data = clinic()
     n, p = data.table.shape[0], len(data.query)
-    console.print(f"A simulated clinic: {n} patients, {p} traits, {data.table.shape[1] - p} genes; truth known.\n")
+    console.print(f"A simulated clinic: {n} patients, {p} traits, {data.table.shape[1] - p} genes; truth known.")
     begin = time.perf_counter()
-    posterior = estimate(data.table, data.query, seed=1, n_jobs=2)
+    posterior = estimate(data.table, data.query, warmup=500, seed=1, n_jobs=2)
     seconds = time.perf_counter() - begin
     edges = posterior.edges()
+    console.print(understood(posterior))
     console.print(blanket_table(edges, data.truth))
     console.print(verdict(posterior, edges, data, seconds))
     write(folder, posterior, edges, data)
     console.print(f"Written to [bold]{folder}/[/]: {FILES}")
     return posterior
+
+
+def understood(posterior: Posterior) -> str:
+    """The traits and their kinds, and what is missing."""
+    rows = posterior.observed.table.describe()
+    kinds = ", ".join(f"{row['name']} ({row['kind']})" for row in rows if row["role"] == "query")
+    missing = sum(row["missing"] for row in rows)
+    return f"Understood as: {kinds}, and {len(posterior.variables)} more; {missing} cells missing.\n"
 
 
 def blanket_table(edges: pd.DataFrame, truth: pd.DataFrame) -> Table:
@@ -88,8 +120,17 @@ def verdict(posterior: Posterior, edges: pd.DataFrame, data: Simulated, seconds:
         f"\nFound {result.found} of {result.found + result.missed} true edges, {result.missed} missed, "
         f"{result.false} false.\n"
         f"Share of each trait's variance that the genes explain (Bayesian R2): {r2}.\n"
+        f"{checks(posterior)}\n"
         f"{agree}: {worst}; {sweeps(posterior)} in {seconds:.0f} s.\n"
     )
+
+
+def checks(posterior: Posterior) -> str:
+    """What the predictive checks say, in words."""
+    found = posterior.check(seed=1)
+    odd = found[~found["probability"].between(0.005, 0.995)]
+    which = ", ".join(f"{row.check} of {row.query}" for row in odd.itertuples())
+    return f"Predictive checks: {which or f'none of {len(found)} speaks against the model'}."
 
 
 def sweeps(posterior: Posterior) -> str:

@@ -39,7 +39,7 @@ def estimate(
     n: int | None = None,
     names: Sequence[Any] | None = None,
     prior: str | Prior = "laplace",
-    margins: str = "gaussian",
+    margins: str = "auto",
     kinds: Mapping[Any, Any] | None = None,
     solver: str | Solver = "dual",
     chains: int = 4,
@@ -58,8 +58,8 @@ def estimate(
     Parameters
     ----------
     table : pandas or polars frame, numpy.ndarray, or path
-        A row per observation. Complete and numeric, unless ``margins`` says otherwise; files (csv, tsv, parquet,
-        feather, h5ad) are read with ``margins="auto"`` or ``"rank"``.
+        A row per observation; files are csv, tsv, parquet, feather or h5ad. Columns may be continuous, binary,
+        ordinal or counts, and cells may be missing.
     query : list of names
         The few variables of interest; positions for an array.
     scatter : array_like, optional
@@ -71,9 +71,9 @@ def estimate(
     prior : str or prior
         ``"laplace"`` (rate learned), ``"normal"``, or an instance such as ``Laplace(gamma=200)``.
     margins : str
-        ``"gaussian"``: complete numeric columns as they are, standardised. ``"auto"``: a Gaussian copula; complete
-        continuous columns as normal scores, all others (with levels or missing cells) latent. ``"rank"``: every
-        column latent, known by its order alone, as in the paper.
+        ``"auto"``: a Gaussian copula; complete continuous columns as normal scores, all others (with levels or
+        missing cells) latent. ``"rank"``: every column latent, known by its order alone, as in the paper.
+        ``"gaussian"``: complete numeric columns as they are, standardised.
     kinds : mapping, optional
         With a copula: kinds that were inferred wrongly, ``{"stage": ["I", "II", "III"], "dose": "ordinal"}``.
     solver : str or solver
@@ -115,7 +115,7 @@ def estimate(
     settings = _settings(given, problem, schedule) | {"chains": chains, "seed": str(seeds.entropy)}
     arrays = run(problem, schedule, chains=chains, seed=seeds, n_jobs=n_jobs, progress=progress)
     latent = arrays.pop("latent", None)
-    observed = _observed(given, latent, (chains, draws))
+    observed = _observed(given, latent, chains, schedule)
     posterior = Posterior(*name_axes(arrays, given.query, given.rest), observed, settings)
     _warn_unless_converged(posterior)
     return posterior
@@ -148,7 +148,7 @@ def _given(
         raise ValueError("query is missing: name the variables to ask about")
     if (table is None) == (scatter is None):
         raise ValueError("give either a table or scatter=..., n=..., and not both")
-    if scatter is not None and (margins != "gaussian" or kinds is not None):
+    if scatter is not None and (margins not in ("auto", "gaussian") or kinds is not None):
         raise ValueError("margins and kinds are about tables; a scatter matrix is taken as given")
     if scatter is not None:
         return from_scatter(scatter, n, query, names)
@@ -197,12 +197,13 @@ def from_scatter(matrix: Any, n: int | None, query: Any, names: Sequence[Any] | 
     return Given(scatter, chosen, rest, _fingerprint(S), MixedTable(rowless, chosen, rest, labels, np.arange(0)))
 
 
-def _observed(given: Given, latent: Array | None, size: tuple[int, int]) -> Observed:
+def _observed(given: Given, latent: Array | None, chains: int, schedule: Schedule) -> Observed:
     """The table with the latent columns that were kept; without any where nothing moves."""
     if given.latent is None or latent is None:
-        return Observed.of(given.table, given.margins, [], np.empty((*size, given.table.n, 0)), size[1])
+        return Observed.of(given.table, given.margins, [], np.empty((chains, schedule.draws, given.table.n, 0)))
     names = [*(given.query[k] for k in given.latent.query), *(given.rest[k] for k in given.latent.rest)]
-    return Observed.of(given.table, given.margins, names, latent, size[1])
+    every = schedule.latent_every(latent[0, 0].size)
+    return Observed.of(given.table, given.margins, names, latent, every)
 
 
 def _named(choice: Any, known: dict[str, Any], role: str, contract: type) -> Any:

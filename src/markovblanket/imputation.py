@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from markovblanket.contracts import Array
-from markovblanket.levels import Column
+from markovblanket.levels import Column, key
 from markovblanket.observed import Observed, Sample
 from markovblanket.summaries import describe_cells
 from markovblanket.table import Name
@@ -23,7 +23,8 @@ class Imputed(Sequence[pd.DataFrame]):
     """A sequence of completed tables, each with the missing cells as one posterior draw has them.
 
     Names, order and types of the columns are those of the table that was fitted, observed cells are untouched, and
-    a column takes only values that it can: an observed level, or a number between its smallest and its largest.
+    a column takes only values that it can: an observed level, or a number between its smallest and its largest,
+    whole if all of them are. (Blanks around words were stripped.)
 
     Examples
     --------
@@ -50,10 +51,11 @@ class Imputed(Sequence[pd.DataFrame]):
         """A completed table."""
         if isinstance(which, slice):
             return [self[k] for k in range(*which.indices(len(self)))]
+        self.samples[which]  # an IndexError ends a loop, also over tables without gaps
         cells = {name: draws[which] for name, draws in self.draws.items()}
         table = self.observed.table
         made = {name: series(self.observed.columns[name], cells.get(name)) for name in table.order}
-        return pd.DataFrame(made, index=pd.Index(table.rows))
+        return pd.DataFrame(made, index=table.rows)
 
     @cached_property
     def draws(self) -> dict[Name, Array]:
@@ -92,6 +94,10 @@ def series(column: Column, filled: Array | None) -> Any:
 
 def typed(column: Column, cells: npt.NDArray[Any]) -> Any:
     """Categories as such; anything else as it is."""
-    if column.dtype == "ordered category":
-        return pd.Categorical(cells, categories=list(column.categories), ordered=True)
-    return pd.Categorical(cells) if column.dtype == "category" else cells
+    if column.dtype not in ("category", "ordered category"):
+        return cells
+    if not column.categories:
+        return pd.Categorical(cells)
+    labels = {key(category): category for category in column.categories}
+    found = [labels.get(key(cell)) for cell in cells]
+    return pd.Categorical(found, list(column.categories), ordered=column.dtype == "ordered category")

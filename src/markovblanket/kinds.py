@@ -39,6 +39,7 @@ from markovblanket.levels import (
     Factor,
     cleaned,
     is_date,
+    key,
     number,
     rank_in,
     refused,
@@ -68,7 +69,6 @@ def from_block(
     block: Block,
     names: Sequence[Hashable],
     declared: Mapping[Hashable, Declared],
-    categories: tuple[Any, ...] = (),
 ) -> Iterator[Column]:
     """Numeric columns: one copy, contiguous by column, that all continuous ones are views of."""
     X = np.array(block.numbers, dtype=float, order="F")
@@ -78,13 +78,13 @@ def from_block(
     for k, (name, inferred) in enumerate(zip(names, profile.kinds(), strict=True)):
         kind = declared.get(name, inferred)
         if kind == "continuous":
-            yield Column(name, kind, X[:, k], (), block.dtype, categories)
+            yield Column(name, kind, X[:, k], (), block.dtype)
             continue
         if kind == "count" and not profile.countable[k]:
             raise refused(name, "is no count: it has negative or fractional numbers", "declare it 'continuous'")
         factor = Factor.of_numbers(X[:, k], block.dtype)
         rank = range(len(factor.values)) if isinstance(kind, str) else rank_in(name, factor.values, kind)
-        yield factor.column(name, rank, kind if isinstance(kind, str) else None, block.dtype, categories)
+        yield factor.column(name, rank, kind if isinstance(kind, str) else None, block.dtype)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -143,6 +143,8 @@ def from_cells(cells: Cells, name: Hashable, declared: Declared | None) -> Colum
     numbers = [number(value) for value in factor.values]
     if None not in numbers and reads_as_numbers(cells, kind, order):
         return from_numbers(cells, name, factor, kind)
+    if None not in numbers and order is None and kind == "ordinal":  # categories that keep their spelling
+        order = sorted(factor.values, key=key)
     if kind in ("continuous", "count"):
         raise refused(
             name, f"holds text, so it is not {kind}", f"pass kinds={{{name!r}: [...]}} with its levels in order"
@@ -166,16 +168,16 @@ def factor_of(cells: Cells, name: Hashable, order: Sequence[Any]) -> Factor:
 def reads_as_numbers(cells: Cells, kind: str | None, order: Sequence[Any] | None) -> bool:
     """Text and objects do, unless an order is declared; categories where the declared kind asks for it."""
     if cells.dtype in ("category", "ordered category"):
-        return kind in ("continuous", "count") or (kind == "ordinal" and order is None)
+        return kind in ("continuous", "count")
     return order is None
 
 
 def from_numbers(cells: Cells, name: Hashable, factor: Factor, kind: str | None) -> Column:
     """A column whose different cells are all numbers, in whatever spelling."""
     numbers = [number(value) for value in factor.values]
-    dtype = type_of(cells, Factor(numbers, factor.codes))
+    dtype = type_of(Cells(cells.position, ()), Factor(numbers, factor.codes))
     x = np.array([*numbers, np.nan], dtype=float)[factor.codes]
-    return next(from_block(Block([0], x[:, None], dtype), [name], {name: kind} if kind else {}, cells.categories))
+    return next(from_block(Block([0], x[:, None], dtype), [name], {name: kind} if kind else {}))
 
 
 def type_of(cells: Cells, factor: Factor) -> str:

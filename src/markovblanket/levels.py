@@ -26,7 +26,7 @@ class Column:
 
     ``values`` has NaN where a cell is missing; elsewhere the number if ``kind`` is continuous, otherwise the code
     ``0 .. L-1`` of the cell's level. ``dtype`` is NumPy's name for numbers and booleans, or "text", "category",
-    "ordered category", "object" (text among numbers); ``categories`` are all of an ordered one, observed or not.
+    "ordered category", "object" (text among numbers); ``categories`` are all it has, observed or not.
     """
 
     name: Hashable

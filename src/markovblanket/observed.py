@@ -41,10 +41,9 @@ class Observed:
     latent: xr.DataArray
 
     @classmethod
-    def of(cls, table: MixedTable, margins: str, moving: list[Name], latent: Array, draws: int) -> Observed:
-        """With ``latent`` columns of the names ``moving`` from evenly spaced draws, the last one among them."""
-        every = draws // latent.shape[1]
-        coords = {"draw": np.arange(every - 1, draws, every)[: latent.shape[1]], "column": moving}
+    def of(cls, table: MixedTable, margins: str, moving: list[Name], latent: Array, every: int = 1) -> Observed:
+        """With ``latent`` columns of the names ``moving``, kept once in so many draws."""
+        coords = {"draw": every * np.arange(1, latent.shape[1] + 1) - 1, "column": moving}
         return cls(table, margins, xr.DataArray(latent, dims=("chain", "draw", "row", "column"), coords=coords))
 
     @property
@@ -68,6 +67,8 @@ class Observed:
 
     def samples(self, most: int) -> list[Sample]:
         """At most so many of the draws that kept their latent columns, evenly spaced: chain, and which of them."""
+        if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1:
+            raise ValueError(f"draws={most!r}: must be a whole number, at least 1")
         every = list(np.ndindex(*self.latent.shape[:2]))
         return [every[k] for k in np.linspace(0, len(every) - 1, min(most, len(every))).round().astype(int)]
 
@@ -105,7 +106,7 @@ class Observed:
                 yield self.fixed_scales[name]
             else:
                 x = self.latent.values[(*sample, slice(None), place[name])]
-                yield scales.of_column(rng, self.columns[name], x, self.margins == "rank")
+                yield scales.of_column(rng, self.columns[name], x)
 
     @cached_property
     def columns(self) -> dict[Name, Column]:
@@ -145,7 +146,7 @@ class Observed:
                 "values": (("row", "column"), np.column_stack([column.values for column in table.columns])),
                 "position": ("column", [place[name] for name in names]),
             },
-            coords={"row": table.rows, "column": names},
+            coords={"row": plain_names(table.rows), "column": names},
             attrs=attributes,
         )
         return {"table": whole, "latent": xr.Dataset({"latent": self.latent})}
@@ -169,6 +170,12 @@ def described_column(column: Column) -> dict[str, Any]:
     """All of a column but its name and its numbers, as JSON knows it."""
     levels, categories = ([plain_level(level) for level in part] for part in (column.levels, column.categories))
     return {"kind": column.kind, "levels": levels, "dtype": column.dtype, "categories": categories}
+
+
+def plain_names(rows: Any) -> npt.NDArray[Any]:
+    """Names of rows that a file can hold: whole numbers, or text."""
+    names = np.asarray(rows)
+    return names if names.dtype.kind in "iu" else np.array([str(name) for name in rows])
 
 
 def plain_level(level: Any) -> Any:

@@ -11,6 +11,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import xarray as xr
+from threadpoolctl import threadpool_limits
 
 from markovblanket import arviz_bridge, edgetable, saving, selection
 from markovblanket.axes import MATRICES
@@ -30,8 +31,8 @@ class Posterior:
     """Posterior draws of the blanket ``W12`` and the query block ``W11``.
 
     Weights are entries of the precision matrix of the standardised variables; a *negative* weight is a positive
-    partial correlation. Partial correlations also take a variable's own entry of W22; with q comparable to n the
-    prior draws them towards zero, far below n rows of evidence. Weights, signs and intervals do not depend on it.
+    partial correlation. (These also take a variable's own entry of W22; with q comparable to n, its prior draws
+    them towards zero, far below n rows of evidence. Weights, signs and intervals do not depend on it.)
 
     Attributes
     ----------
@@ -209,19 +210,16 @@ class Posterior:
             Predictive draws to make, at most one per posterior draw (that kept its latent columns), evenly spaced.
         seed : int, optional
             For reproducible draws.
-
-        Returns
-        -------
-        Prediction
-            Draws, means and, for variables with levels, probabilities, on the scale of the data.
         """
         values = read_like(new, self.observed.table.columns[self.observed.p :])
         if np.isnan(values).any():
             self._require_rows("prediction of rows with missing cells")
         rows = row_names(new, len(values))
-        prediction = self._fit.predict(np.random.default_rng(seed), values, draws, rows)
-        if self.observed.margins == "gaussian" and not np.isnan(values).any():
-            prediction.mean[:] = self._fit.regression(values, self.coefficients.to_numpy())
+        with threadpool_limits(limits=1):  # as in the chains: the last bits must not depend on the number of cores
+            prediction = self._fit.predict(np.random.default_rng(seed), values, draws, rows)
+        if self.observed.margins == "gaussian":
+            complete = ~np.isnan(values).any(axis=1)
+            prediction.mean[complete] = self._fit.regression(values[complete], self.coefficients.to_numpy())
         return prediction
 
     def check(self, *, draws: int = 200, level: float = 0.95, seed: int | None = None) -> pd.DataFrame:
@@ -250,11 +248,6 @@ class Posterior:
             How many, at most one per posterior draw that kept its latent columns; evenly spaced.
         seed : int, optional
             For reproducible tables.
-
-        Returns
-        -------
-        Imputed
-            A sequence of frames; ``cells()`` describes the missing cells one by one.
         """
         self._require_rows("imputation")
         return Imputed(self.observed, self.observed.samples(draws), np.random.SeedSequence(seed))

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from markovblanket.completion import Completion, Rows
+from markovblanket.completion import FIRST_SWEEPS, SWEEPS, Completion, Rows
 from markovblanket.contracts import Array
 from markovblanket.levels import Column
 from markovblanket.observed import Observed, Sample
@@ -27,15 +26,15 @@ class Prediction:
 
     Attributes
     ----------
-    draws : xarray.Dataset
-        A variable per query variable, in its own type: (sample, row).
+    draws : dict of xarray.DataArray
+        For each query variable, in its own type: (sample, row).
     mean : pandas.DataFrame
         The predictive mean, rows of the table by query variables; missing where the levels are no numbers.
     probabilities : dict of pandas.DataFrame
         For each query variable with levels: rows of the table by levels.
     """
 
-    draws: xr.Dataset
+    draws: dict[Any, xr.DataArray]
     mean: pd.DataFrame
     probabilities: dict[Any, pd.DataFrame]
     columns: tuple[Column, ...]
@@ -54,8 +53,8 @@ class Prediction:
                     table.max(axis=1).to_numpy(),
                 )
             parts.append(part)
-        order = pd.MultiIndex.from_product([self.mean.index, self.mean.columns], names=["row", "query"])
-        return pd.concat(parts).set_index(["row", "query"]).loc[order]
+        by_row = np.arange(self.mean.size).reshape(self.mean.shape[::-1]).T.ravel()
+        return pd.concat(parts).set_index(["row", "query"]).iloc[by_row]
 
 
 def coefficients(W11: Array, W12: Array) -> Array:
@@ -77,7 +76,7 @@ class Fit:
     W12: Array
     observed: Observed
 
-    def predict(self, rng: np.random.Generator, values: Array, draws: int, rows: npt.NDArray[Any]) -> Prediction:
+    def predict(self, rng: np.random.Generator, values: Array, draws: int, rows: Any) -> Prediction:
         """The query of new rows whose remaining cells are ``values``, coded like the table's."""
         columns = self.observed.table.columns[: self.observed.p]
         codes: list[list[Array]] = [[] for _ in columns]
@@ -96,7 +95,7 @@ class Fit:
         return assemble(columns, [np.array(part) for part in codes], average, rows)
 
     def regression(self, values: Array, beta: Array) -> Array:
-        """Means on the scale of the data, for columns that are standardised and complete."""
+        """Means on the scale of the data, for columns that are standardised, in rows that are complete."""
         X2, _ = self._known(values)
         scales = (self.observed.fixed_scales[name] for name in self.observed.table.query)
         return np.column_stack([scale.data(x) for scale, x in zip(scales, beta @ X2.T, strict=True)])
@@ -110,12 +109,12 @@ class Fit:
         completion = Completion(X2[:, K], K, J, rest_degrees(*X2.shape))
         lower, upper = self._known(values)
         x: Array = np.zeros(values.shape)
-        for sample in samples:
+        for k, sample in enumerate(samples):
             scales = observed.scales(rng, sample, [names[j] for j in drawn])
             for j, scale in zip(drawn, scales, strict=True):
                 lower[:, j], upper[:, j] = scale.bounds(values[:, j])
             rows = Rows.between(lower, upper, x)
-            x = completion.draw(rng, rows, observed.rest_at(sample, J))
+            x = completion.draw(rng, rows, observed.rest_at(sample, J), SWEEPS if k else FIRST_SWEEPS)
             yield x
 
     def _known(self, values: Array) -> tuple[Array, Array]:
@@ -128,12 +127,12 @@ class Fit:
 
 
 def assemble(
-    columns: Sequence[Column], codes: Sequence[Array], chances: Mapping[Name, Array], rows: npt.NDArray[Any]
+    columns: Sequence[Column], codes: Sequence[Array], chances: Mapping[Name, Array], rows: Any
 ) -> Prediction:
     """Draws in the columns' own types, their means, and the probabilities of their levels."""
     draws, mean, probabilities = {}, {}, {}
     for column, drawn in zip(columns, codes, strict=True):
-        draws[column.name] = (("sample", "row"), column.restore(drawn))
+        draws[column.name] = xr.DataArray(column.restore(drawn), dims=("sample", "row"), coords={"row": rows})
         mean[column.name] = drawn.mean(axis=0)
         if column.levels:
             probabilities[column.name] = pd.DataFrame(
@@ -141,7 +140,7 @@ def assemble(
             )
             mean[column.name] = chances[column.name] @ level_numbers(column)
     return Prediction(
-        xr.Dataset(draws, coords={"row": rows}),
+        draws,
         pd.DataFrame(mean, index=rows),
         probabilities,
         tuple(columns),

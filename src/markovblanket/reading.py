@@ -41,7 +41,7 @@ class Block:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Cells:
-    """A column of anything; an "ordered category" comes with all its categories, a "category" without."""
+    """A column of anything; an "ordered category" comes with all its categories, a "category" from pandas too."""
 
     position: int
     values: Sequence[Any]
@@ -123,7 +123,12 @@ def cells_of(position: int, column: nw.Series[Any]) -> Cells:
     """A column as a list; an Enum, or what is ordered in pandas, with its categories."""
     if isinstance(column.dtype, nw.Enum):
         return Cells(position, column.to_list(), "ordered category", tuple(column.dtype.categories))
-    return Cells(position, column.to_list(), "category" if column.dtype == nw.Categorical else "object")
+    if column.dtype == nw.Categorical:
+        categories = getattr(
+            getattr(column.to_native(), "cat", None), "categories", ()
+        )  # unused ones too, in pandas
+        return Cells(position, column.to_list(), "category", tuple(categories))
+    return Cells(position, column.to_list())
 
 
 def repeated(names: Iterable[Hashable]) -> str:
@@ -218,9 +223,7 @@ def obs_cells(position: int, name: str, node: Any) -> Cells:
     if form == "categorical":
         categories = tuple(elements(node["categories"]))
         values = [categories[code] if code >= 0 else None for code in node["codes"][()]]
-        return Cells(
-            position, values, *(("ordered category", categories) if node.attrs["ordered"] else ("category",))
-        )
+        return Cells(position, values, "ordered category" if node.attrs["ordered"] else "category", categories)
     if (hasattr(node, "shape") and "categories" not in node.attrs) or form.startswith("nullable"):
         return Cells(position, elements(node))
     raise ValueError(f"column {name!r} of obs is stored as {form!r}, which is not read here; leave it out")

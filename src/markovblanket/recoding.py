@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from markovblanket.contracts import Array
-from markovblanket.levels import Column, Factor, cleaned, key, number, refused
-from markovblanket.reading import listing, take_apart
-from markovblanket.table import coordinates, require
+from markovblanket.kinds import factor_of
+from markovblanket.levels import Column, key, number, refused
+from markovblanket.reading import Cells, listing, take_apart
+from markovblanket.table import require
 
 
 def read_like(table: Any, columns: Sequence[Column]) -> Array:
@@ -35,8 +36,10 @@ def read_like(table: Any, columns: Sequence[Column]) -> Array:
            [nan, 2. ]])
     """
     names = [column.name for column in columns]
-    source = take_apart(table, set(names), {str(level) for column in columns for level in column.levels})
-    found = coordinates(source.names)
+    words = {str(level) for column in columns for level in (*column.levels, *column.categories)}
+    source = take_apart(table, set(names), words)
+    text = any(isinstance(name, str) for name in names)  # as the fitted names, whatever else is in the new table
+    found = tuple(str(name) if text else name for name in source.names)
     if isinstance(table, np.ndarray):
         if len(found) != len(names):
             raise ValueError(f"an array of {len(found)} columns for {len(names)} variables; give them in order")
@@ -54,8 +57,7 @@ def recode(column: Column, cells: Any) -> Array:
     if isinstance(cells, np.ndarray) and column.kind == "continuous":
         values = cells.astype(float)
     else:
-        said = frozenset(str(level).strip() for level in (*column.levels, *column.categories))
-        factor = Factor.of_cells(list(cells), lambda value: cleaned(column.name, value, said))
+        factor = factor_of(Cells(0, list(cells)), column.name, (*column.levels, *column.categories))
         values = np.array([*codes(column, factor.values), np.nan])[factor.codes]
     if np.isinf(values).any():
         raise refused(column.name, "has infinite values", "replace them or leave the rows out")
@@ -69,6 +71,8 @@ def codes(column: Column, values: Sequence[Any]) -> list[float]:
         if words := [value for value, x in zip(values, numbers, strict=True) if x is None]:
             raise refused(column.name, f"holds {listing(words)}, and was numbers before", "write these as numbers")
         return [math.nan if x is None else float(x) for x in numbers]
+    if any(x is not None and math.isinf(x) for x in numbers):
+        raise refused(column.name, "has infinite values", "replace them or leave the rows out")
     place = {key(level): float(k) for k, level in enumerate(column.levels)}
     levels = [number(level) for level in column.levels]
     ascending = None not in levels and levels == sorted(levels)  # type: ignore[type-var]

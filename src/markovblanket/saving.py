@@ -36,8 +36,9 @@ def write(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, A
 
 def is_ours(path: Path) -> bool:
     """Whether a folder holds a saved posterior and nothing else."""
-    expected = {SETTINGS, *(f"{name}.zarr" for name in GROUPS)}
-    return path.is_dir() and SETTINGS in (found := {entry.name for entry in path.iterdir()}) and found <= expected
+    if not (path / SETTINGS).is_file():
+        return False
+    return all(entry.name == SETTINGS or entry.name.endswith(".zarr") for entry in path.iterdir())
 
 
 def plain(value: Any) -> Any:

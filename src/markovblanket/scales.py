@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from scipy.special import ndtr
+from scipy import stats
+from scipy.special import ndtr, ndtri
 
 from markovblanket import cuts
 from markovblanket.contracts import Array
 from markovblanket.levels import Column
-from markovblanket.margins import normal_scores
 
 
 class Scale(Protocol):
@@ -45,33 +46,53 @@ class Standard:
 class Curve:
     """A continuous column: increasing between what was observed and its latent values, straight in between.
 
-    Ranks know nothing beyond the smallest and the largest value: what lies there is mapped to these.
+    A value that several cells share covers an interval, from ``lowest`` to ``highest``. Ranks know nothing beyond
+    the smallest and the largest value: what lies there is mapped to these.
     """
 
     values: Array
-    latent: Array
+    lowest: Array
+    middle: Array
+    highest: Array
 
     @classmethod
     def of(cls, values: Array, latent: Array) -> Curve:
-        """Through the observed cells; cells of one value at their mean latent value."""
+        """Through the observed cells."""
         observed = ~np.isnan(values)
         y, place, counts = np.unique(values[observed], return_inverse=True, return_counts=True)
-        return cls(y, np.bincount(place, weights=latent[observed]) / counts)
+        x = np.sort(latent[observed])  # the order of the values, too
+        last = np.cumsum(counts) - 1
+        middle = np.bincount(place, weights=latent[observed]) / counts
+        return cls(y, x[last - counts + 1], middle, x[last])
 
     @classmethod
     def of_scores(cls, values: Array) -> Curve:
-        """Through the normal scores of the observed cells."""
-        observed = values[~np.isnan(values)]
-        return cls.of(observed, normal_scores(observed[:, None])[:, 0])
+        """Through the normal scores of the observed cells; tied ones cover what they would have apart."""
+        observed = np.sort(values[~np.isnan(values)])
+        n = len(observed)
+        apart, shared = (ndtri(ranks / (n + 1)) for ranks in (np.arange(1, n + 1), stats.rankdata(observed)))
+        centre = shared.mean()
+        spread = np.sqrt(np.mean((shared - centre) ** 2))
+        curve = cls.of(observed, (apart - centre) / spread)
+        middle = cls.of(observed, (shared - centre) / spread).middle
+        return replace(curve, middle=middle)
 
     def bounds(self, values: Array) -> tuple[Array, Array]:
-        """Known."""
-        x = np.interp(values, self.values, self.latent)
+        """Known: an observed value in the middle of what it covers, others on the line between."""
+        x = np.interp(values, *self._knots)
+        place = np.minimum(np.searchsorted(self.values, values), len(self.values) - 1)
+        x = np.where(self.values[place] == values, self.middle[place], x)
         return x, x
 
     def data(self, x: Array) -> Array:
-        """Values on the curve."""
-        return np.interp(x, self.latent, self.values)
+        """Values on the curve; whole ones if only such were observed."""
+        y = np.interp(x, *self._knots[::-1])
+        return np.rint(y) if np.all(np.rint(self.values) == self.values) else y
+
+    @cached_property
+    def _knots(self) -> tuple[Array, Array]:
+        """Values and latent values where the curve bends."""
+        return np.repeat(self.values, 2), np.stack([self.lowest, self.highest], axis=1).ravel()
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,10 +135,8 @@ class Steps:
         return np.where(np.isnan(x), np.nan, np.searchsorted(self.cuts[1:-1], x).astype(float))
 
 
-def of_column(rng: np.random.Generator, column: Column, latent: Array | None, by_rank: bool = False) -> Scale:
-    """The scale of a column of a copula; ``latent`` are the values of one that moves, as they stood in a draw."""
-    if latent is None or (column.kind == "continuous" and not by_rank):
-        return Curve.of_scores(column.values)
+def of_column(rng: np.random.Generator, column: Column, latent: Array) -> Scale:
+    """The scale of a column whose latent values move, as they stood in a draw."""
     if column.kind == "continuous":
         return Curve.of(column.values, latent)
     return Steps.draw(rng, column.values, latent)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from markovblanket.contracts import Array
 from markovblanket.kinds import KINDS, Declared, columns
 from markovblanket.levels import Column
-from markovblanket.reading import Source, frame_of, repeated, take_apart
+from markovblanket.reading import NUMBERS, Source, frame_of, repeated, take_apart
 
 Name = Hashable
 
@@ -32,7 +32,7 @@ class MixedTable:
     query: tuple[Name, ...]
     rest: tuple[Name, ...]
     order: tuple[Name, ...]
-    rows: npt.NDArray[Any]
+    rows: Any
 
     @property
     def n(self) -> int:
@@ -99,12 +99,10 @@ def read_mixed(table: Any, query: Any, kinds: Mapping[Any, Declared] | None = No
     return MixedTable(ordered, query_names, rest, names, row_names(table, source.rows))
 
 
-def row_names(table: Any, rows: int) -> npt.NDArray[Any]:
-    """The index of a pandas frame, whole numbers or text; positions otherwise."""
+def row_names(table: Any, rows: int) -> Any:
+    """The index of a pandas frame, as it is; positions otherwise."""
     index = getattr(table, "index", None)
-    if index is None or callable(index):  # as it is for text
-        return np.arange(rows)
-    return np.asarray(index) if index.dtype.kind in "iu" else np.array([str(name) for name in index])
+    return np.arange(rows) if index is None or callable(index) else index  # a text's index is a method
 
 
 def checked_kinds(kinds: Mapping[Any, Declared]) -> dict[Name, Declared]:
@@ -137,13 +135,17 @@ class Table:
     query: tuple[Name, ...]
     rest: tuple[Name, ...]
     order: tuple[Name, ...]
-    rows: npt.NDArray[Any]
+    rows: Any
+    dtypes: Mapping[Name, str]
 
     def as_mixed(self) -> MixedTable:
         """The same, every column continuous."""
         values = (*self.X1.T, *self.X2.T)
         names = (*self.query, *self.rest)
-        columns = tuple(Column(name, "continuous", x) for name, x in zip(names, values, strict=True))
+        columns = tuple(
+            Column(name, "continuous", x, dtype=self.dtypes.get(name, "float64"))
+            for name, x in zip(names, values, strict=True)
+        )
         return MixedTable(columns, self.query, self.rest, self.order, self.rows)
 
 
@@ -159,7 +161,9 @@ def read(table: Any, query: Any) -> Table:
     query_names, rest = split(names, query)
     columns = {name: numeric(name, column) for name, column in zip(names, values, strict=True)}
     X1, X2 = (np.column_stack([columns[name] for name in part]) for part in (query_names, rest))
-    return Table(X1, X2, query_names, rest, names, row_names(table, len(X1)))
+    dtypes = {name: column.dtype.name for name, column in zip(names, values, strict=True)}
+    plain = {name: dtype for name, dtype in dtypes.items() if dtype in NUMBERS}
+    return Table(X1, X2, query_names, rest, names, row_names(table, len(X1)), plain)
 
 
 def named_columns(table: Any) -> tuple[tuple[Name, ...], list[npt.NDArray[Any]]]:

@@ -17,11 +17,11 @@ _NODES, _WEIGHTS = (
 def draw(rng: np.random.Generator, lower: npt.ArrayLike, upper: npt.ArrayLike) -> Array:
     """Draw from the standard normal law restricted to ``[lower, upper]``.
 
-    The interval is reflected so that it lies to the right as far as possible. Wide intervals that begin
-    before 1 are inverted through the normal distribution function. The others are drawn from the exponential
-    ``exp(-lower (x - lower))`` on the interval, by inversion, and accepted with probability
-    ``exp(-(x - lower)^2 / 2)``, which is at least about 0.6 on average (Robert 1995); only refused entries
-    are drawn again. To shift and scale, pass ``(bounds - mean)/sd`` and return ``mean + sd x``.
+    The interval is reflected so that it lies to the right as far as possible. Unless it begins beyond 5 or is
+    narrower than 1e-5, where digits would be lost, the normal distribution function is inverted. Otherwise x is
+    drawn from the exponential ``exp(-lower (x - lower))`` on the interval, by inversion, and accepted with
+    probability ``exp(-(x - lower)^2 / 2)``, which is near 1 (Robert 1995).
+    To shift and scale, pass ``(bounds - mean)/sd`` and return ``mean + sd x``.
 
     Parameters
     ----------
@@ -49,11 +49,13 @@ def draw(rng: np.random.Generator, lower: npt.ArrayLike, upper: npt.ArrayLike) -
     lower, upper = _checked(lower, upper)
     low, high, flip = _reflect(lower, upper)
     with np.errstate(over="ignore"):
-        tail = (low >= 1.0) | (high - low < 1.0)
-    x = np.empty(low.shape)
-    body = ~tail
-    x[body] = _invert(rng, low[body], high[body])
-    x[tail] = _tilt(rng, low[tail], high[tail])
+        tail = (low >= 5.0) | (high - low < 1e-5)
+    if tail.any():
+        x, body = np.empty(low.shape), ~tail
+        x[body] = _invert(rng, low[body], high[body])
+        x[tail] = _tilt(rng, low[tail], high[tail])
+    else:
+        x = np.asarray(_invert(rng, low, high))
     np.clip(x, low, high, out=x)
     return np.negative(x, out=x, where=flip)[()]
 
@@ -112,7 +114,7 @@ def _reflect(lower: Array, upper: Array) -> tuple[Array, Array, npt.NDArray[np.b
 
 
 def _invert(rng: np.random.Generator, low: Array, high: Array) -> Array:
-    """Inverse upper-tail probability, for intervals that hold a fair part of the law."""
+    """Inverse upper-tail probability, for intervals that hold enough of the law."""
     far, near = ndtr(-high), ndtr(-low)
     # random() can return 0, whose quantile is infinite when the interval is.
     u = np.maximum(rng.random(low.shape), 2.0**-54)
