@@ -20,6 +20,8 @@ from threadpoolctl import threadpool_limits
 
 from markovblanket import arviz_bridge, gibbs
 from markovblanket.contracts import ChainState, Noise, Problem
+from markovblanket.copula import Copula
+from markovblanket.levels import Column
 from markovblanket.priors import Laplace
 from markovblanket.scatter import from_columns
 from markovblanket.simulate import simulate
@@ -146,6 +148,41 @@ def effective(problem: Problem, sweeps: int) -> dict[str, float]:
     return {"gamma": values[0], "W11, worst": values[1:entries].min(), "W12, worst of 100": values[entries:].min()}
 
 
+def with_levels(X: np.ndarray, p: int, latent: list[int]) -> Problem:
+    """The table X with some of its columns known by four levels only."""
+    columns = []
+    for k, x in enumerate(X.T):
+        codes = np.searchsorted([-0.8, 0.0, 0.9], x).astype(float)
+        columns.append(Column(k, "ordinal", codes, (0, 1, 2, 3)) if k in latent else Column(k, "continuous", x))
+    copula = Copula.of(columns, p)
+    return Problem(copula.scatter(copula.start()), Laplace(), Dual(), copula)
+
+
+def latent_step(p: int = 7, q: int = 312, n: int = 260) -> dict:
+    """The latent step with all query columns latent, against the draw of W12 that follows it."""
+    problem = with_levels(factor_table(n, p, q), p, list(range(p)))
+    state, rng, prior = reached(problem, 30), np.random.default_rng(1), problem.prior
+    latent = seconds(lambda: gibbs.refresh(rng, state, problem), 31)
+    cross = seconds(lambda: prior.draw_cross(rng, state, problem.scatter, problem.solver), 31)
+    print(f"  latent step {1e3 * latent:.2f} ms, draw of W12 {1e3 * cross:.2f} ms: {latent / cross:.2f} of it")
+    return {"p": p, "q": q, "n": n, "latent_ms": 1e3 * latent, "cross_ms": 1e3 * cross, "ratio": latent / cross}
+
+
+def latent_cost_against_q(sizes: list[int], p: int = 3, others: int = 20, n: int = 260) -> dict:
+    """A sweep with three latent query columns and twenty latent others, from q small to large."""
+    rows = []
+    for q in sizes:
+        problem = with_levels(factor_table(n, p, q), p, [*range(p), *range(p, p + others)])
+        state, rng = reached(problem, 20), np.random.default_rng(1)
+        sweep = seconds(lambda problem=problem, state=state, rng=rng: gibbs.sweep(rng, state, problem), 15)
+        latent = seconds(lambda problem=problem, state=state, rng=rng: gibbs.refresh(rng, state, problem), 15)
+        rows.append({"q": q, "ms": 1e3 * sweep, "latent_ms": 1e3 * latent})
+        print(f"  q = {q:6d}: {1e3 * sweep:.1f} ms, of which {1e3 * latent:.1f} ms the latent step")
+    slope = np.polyfit(np.log([row["q"] for row in rows]), np.log([row["ms"] for row in rows]), 1)[0]
+    print(f"  log-log slope {slope:.2f}")
+    return {"rows": rows, "slope": float(slope)}
+
+
 def main() -> None:
     """Run everything, print it, write it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -167,6 +204,9 @@ def main() -> None:
     results["mixing"] = mixing(
         [(3, 20, 200)] if quick else [(10, 90, 1000), (7, 312, 260)], 300 if quick else 2000
     )
+    print("Latent columns")
+    results["latent_step"] = latent_step(*((3, 40, 100) if quick else (7, 312, 260)))
+    results["latent_cost_against_q"] = latent_cost_against_q([300, 1000] if quick else [1000, 3000, 10000, 30000])
     options.out.write_text(json.dumps(results, indent=2) + "\n")
     print(f"written to {options.out}")
 
