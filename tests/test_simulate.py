@@ -393,3 +393,52 @@ def test_score_refuses_what_cannot_be_compared():
         score(truth, pairs({"a": np.nan}))
     with pytest.raises(ValueError, match=r"edges lacks the columns \['weight'\]"):
         score(truth, truth.drop(columns="weight"))
+
+
+# Kinds and gaps -------------------------------------------------------------------------------------------
+
+
+def test_mixed_columns_are_increasing_functions_of_the_latent_ones():
+    data = simulate(rows=400, query=4, rest=12, kinds="mixed", seed=3)
+    for name, kind in data.kinds.items():
+        z, y = data.latent[name].to_numpy(), data.complete[name].to_numpy()
+        assert (np.diff(y[np.argsort(z)]) >= 0).all(), name
+        levels = np.unique(y)
+        assert {
+            "continuous": len(levels) == 400,
+            "binary": levels.tolist() == [0, 1],
+            "ordinal": levels.tolist() == list(range(1, len(levels) + 1)) and 3 <= len(levels) <= 6,
+            "count": levels.min() >= 0 and (levels == levels.astype(int)).all() and len(levels) > 3,
+        }[kind], (name, kind)
+    for names in (data.query, [name for name in data.kinds if name not in data.query]):
+        assert {data.kinds[name] for name in names} == {"continuous", "binary", "ordinal", "count"}
+
+
+def test_kinds_change_neither_the_network_nor_the_latent_rows():
+    plain, mixed = (simulate(rows=30, query=2, rest=6, kinds=kinds, seed=4) for kinds in ("continuous", "mixed"))
+    pd.testing.assert_frame_equal(plain.latent, mixed.latent)
+    np.testing.assert_array_equal(plain.W, mixed.W)
+    pd.testing.assert_frame_equal(plain.table, plain.latent)
+
+
+def test_cells_go_missing_at_the_rate_asked_for_and_at_random():
+    """4,000 and 2,000 cells: 6 binomial sds, once in 10^8."""
+    data = simulate(rows=400, query=4, rest=6, missing=0.2, seed=5)
+    gone = data.table.isna().to_numpy()
+    assert gone.mean() == pytest.approx(0.2, abs=6 * np.sqrt(0.16 / gone.size))
+    high = data.latent.to_numpy() > 0
+    assert gone[high].mean() == pytest.approx(0.2, abs=6 * np.sqrt(0.16 / high.sum()))
+    pd.testing.assert_frame_equal(data.table, data.complete.mask(data.table.isna()))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"missing": 1.0}, r"missing must lie in \[0, 1\), not 1.0"),
+        ({"kinds": "nominal"}, r"kinds has \['nominal'\]; known are 'mixed', 'continuous'"),
+        ({"kinds": ["binary"]}, "kinds has 1 entries for 5 columns"),
+    ],
+)
+def test_impossible_kinds_and_gaps_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        simulate(rows=10, query=2, rest=3, **options)
