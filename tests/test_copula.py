@@ -25,7 +25,7 @@ class Recorder:
     """A margin that keeps what it is told and moves its column by a known amount."""
 
     def __init__(self, shift: float) -> None:
-        self.shift, self.heard = shift, None
+        self.shift, self.heard, self.missing = shift, None, np.empty(0, dtype=np.intp)
 
     def draw(self, rng, x, mean, sd):
         self.heard = mean, sd
@@ -170,3 +170,17 @@ def test_the_law_of_ordered_cells():
     free = free[(free[:, :2].max(axis=1) < free[:, 2]) & (free[:, 2] < free[:, 3])]
     for column, expected in zip(np.array(draws)[500::20].T, free.T, strict=True):
         assert stats.ks_2samp(column, expected).pvalue > 1e-7
+
+
+@pytest.mark.parametrize("collapsed", [False, True])
+def test_gaps_of_the_rest_move_freely_where_columns_are_many(collapsed):
+    """With 20 rows and 80 columns: as far as their law is wide, but only with ``W22.1`` integrated out."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 81))
+    source = Copula(X[:, :1], X[:, 1:], {}, {0: Gaps(np.arange(5))}, collapsed=collapsed)
+    state, kept = ChainState(np.eye(1), np.zeros((1, 80)), np.ones((1, 80)), {}, source.start()), []
+    for _ in range(400):
+        state = ChainState(state.W11, state.W12, state.T, {}, source.refresh(rng, state))
+        kept.append(state.columns.X2[0, 0])
+    lag = np.corrcoef(kept[:-1], kept[1:])[0, 1]
+    assert lag < 0.5 if collapsed else lag > 0.9

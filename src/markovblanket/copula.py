@@ -12,6 +12,9 @@ a row of ``W22 = W22.1 + W21 U W12``, and with J the moving columns of the rest 
 
 Only ``X_K W22.1_KJ`` is ever needed, an n x d matrix, and that is drawn in the space of the rows: with
 ``H = X_K A_KK^-1 X_K'`` it is ``-H X_J W_JJ + H^1/2 Z chol(W_JJ)'``. Nothing depends on q but two thin products.
+
+With fewer than 2 q rows missing cells of the rest would hardly move that way, and ``W22.1`` is integrated out for
+them (:mod:`markovblanket.gaps`).
 """
 
 from __future__ import annotations
@@ -24,8 +27,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import linalg
 
+from markovblanket import gaps
 from markovblanket.contracts import Array, ChainState, Columns
-from markovblanket.margins import Indices, Margin, moving_column, normal_scores
+from markovblanket.margins import Gaps, Indices, Margin, moving_column, normal_scores
 from markovblanket.scatter import FactorScatter, rest_degrees
 from markovblanket.variates import wishart
 
@@ -64,6 +68,8 @@ class Copula:
         The moving columns of each, by position, with their margins.
     degrees : callable
         Degrees of freedom of ``W22.1`` given n and q.
+    collapsed : bool, optional
+        Whether ``W22.1`` is integrated out for missing cells of the rest; by default, if n < 2 q.
     """
 
     X1: Array
@@ -71,6 +77,7 @@ class Copula:
     query: dict[int, Margin]
     rest: dict[int, Margin]
     degrees: Callable[[int, int], int] = rest_degrees
+    collapsed: bool | None = None
 
     @classmethod
     def of(cls, columns: Sequence[Column], p: int, by_rank: bool = False) -> Copula:
@@ -106,7 +113,11 @@ class Copula:
         X1, X2 = state.columns.X1, state.columns.X2
         M = X2 @ state.W12.T
         X1 = self._refresh_query(rng, X1, M, state.W11) if self.query else X1
-        X2 = self._refresh_rest(rng, X1, X2, M, state) if self.rest else X2
+        if self._missing:
+            M_J = self._row_inverse(X2[:, self._J])
+            X2 = gaps.fill(rng, X1, X2, state, self._missing, M_J, self.degrees(*X2.shape))
+            M = X2 @ state.W12.T
+        X2 = self._refresh_rest(rng, X1, X2, M, state) if self._one_by_one else X2
         return Columns(X1, X2)
 
     def scatter(self, columns: Columns) -> FactorScatter:
@@ -148,6 +159,8 @@ class Copula:
         w = np.diag(W_JJ) + np.einsum("ij,ij->j", W12, UW12)
         linear = X1 @ W12 + fixed
         for k, (j, margin) in enumerate(self.rest.items()):
+            if j not in self._one_by_one:
+                continue
             x = X2[:, j].copy()
             others = linear[:, k] + X2[:, self._J] @ W_JJ[:, k] + M @ UW12[:, k] - x * w[k]
             X2[:, j] = margin.draw(rng, x, -others / w[k], w[k] ** -0.5)
@@ -168,6 +181,29 @@ class Copula:
         Q, weight = self._hat
         QX = Q.T @ X_J
         return np.eye(X_J.shape[1]) + X_J.T @ X_J - QX.T @ (weight[:, None] * QX)
+
+    def _row_inverse(self, X_J: Array) -> Array:
+        """``(I + X2 X2')^-1``, the fixed columns' part of it worked out once."""
+        MX = self._fixed_row_inverse @ X_J
+        return self._fixed_row_inverse - MX @ np.linalg.solve(self._schur(X_J), MX.T)
+
+    @cached_property
+    def _fixed_row_inverse(self) -> Array:
+        """``(I + X_K X_K')^-1 = I - H``."""
+        Q, weight = self._hat
+        return np.eye(len(Q)) - (Q * weight) @ Q.T
+
+    @cached_property
+    def _missing(self) -> dict[int, Indices]:
+        """Missing rows of the columns of the rest, where ``W22.1`` is integrated out."""
+        n, q = self.X2.shape
+        collapsed = n < 2 * q if self.collapsed is None else self.collapsed
+        return {j: m.missing for j, m in self.rest.items() if collapsed and len(m.missing)}
+
+    @cached_property
+    def _one_by_one(self) -> set[int]:
+        """Columns of the rest whose cells are drawn given ``W22``: those with levels, at least."""
+        return {j for j, m in self.rest.items() if not (isinstance(m, Gaps) and j in self._missing)}
 
     @cached_property
     def _J(self) -> Indices:

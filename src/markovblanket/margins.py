@@ -24,6 +24,10 @@ Indices = npt.NDArray[np.intp]
 class Margin(Protocol):
     """How the cells of a moving column are drawn."""
 
+    @property
+    def missing(self) -> Indices:
+        """Rows without an observation."""
+
     def draw(self, rng: np.random.Generator, x: Array, mean: Array, sd: float) -> Array:
         """The column, its moving cells drawn from ``N(mean, sd^2)`` where they are allowed to be."""
 

@@ -36,11 +36,12 @@ def exact_draw(rng, p, q, n, mixture):
     return ChainState(W11, W12, theta.T[0], hyper), X
 
 
-def with_gaps(rng, X, p, moving):
+def with_gaps(rng, X, p, moving, collapsed=False):
     """Half of each moving column is missing."""
     gaps = lambda: Gaps(rng.choice(len(X), (len(X) + 1) // 2, replace=False))  # noqa: E731
     # The proper prior that the tables are drawn from.
-    return Copula(X[:, :p], X[:, p:], {0: gaps()}, {j: gaps() for j in moving}, degrees=lambda n, q: n + q + 1)
+    rest = {j: gaps() for j in moving}
+    return Copula(X[:, :p], X[:, p:], {0: gaps()}, rest, degrees=lambda n, q: n + q + 1, collapsed=collapsed)
 
 
 def watched(state, source):
@@ -69,13 +70,13 @@ def watched(state, source):
     return {name: np.arctan([value, abs(value)]) for name, value in values.items()}
 
 
-def p_values(rng, case, prior, solver, replications, sweeps=2, spoil=lambda source: source):
+def p_values(rng, case, prior, solver, replications, sweeps=2, spoil=lambda source: source, collapsed=False):
     law, mixture = PRIORS[prior]
     p, q, n, moving = case
     changes: dict[str, list] = {}
     for _ in range(replications):
         state, X = exact_draw(rng, p, q, n, mixture)
-        source = spoil(with_gaps(rng, X, p, moving))
+        source = spoil(with_gaps(rng, X, p, moving, collapsed))
         columns = source.start()
         problem = Problem(source.scatter(columns), law, SOLVERS[solver], source)
         state = replace(state, columns=columns)
@@ -93,9 +94,11 @@ def p_values(rng, case, prior, solver, replications, sweeps=2, spoil=lambda sour
     }
 
 
+@pytest.mark.parametrize("collapsed", [False, True])
 @pytest.mark.parametrize("case", [FEW, ALL], ids=str)
-def test_sweeps_with_gaps_keep_the_joint_law(case):
-    assert_calibrated(p_values(np.random.default_rng(1), case, "laplace", "dual", replications=400))
+def test_sweeps_with_gaps_keep_the_joint_law(case, collapsed):
+    rng = np.random.default_rng(1)
+    assert_calibrated(p_values(rng, case, "laplace", "dual", replications=400, collapsed=collapsed))
 
 
 @pytest.mark.slow
@@ -103,7 +106,9 @@ def test_sweeps_with_gaps_keep_the_joint_law(case):
 @pytest.mark.parametrize("prior", ["normal", "laplace", "learned"])
 @pytest.mark.parametrize("case", [FEW, ALL, WIDE, LATE], ids=str)
 def test_sweeps_with_gaps_keep_the_joint_law_closely(case, prior, solver):
-    assert_calibrated(p_values(np.random.default_rng(2), case, prior, solver, replications=1500))
+    collapsed = solver == "dual"  # either way of filling the gaps with every prior and shape
+    p = p_values(np.random.default_rng(2), case, prior, solver, replications=1500, collapsed=collapsed)
+    assert_calibrated(p)
 
 
 class NoNoise(Copula):
@@ -139,9 +144,23 @@ class StaleQuery(Copula):
         return super()._refresh_query(rng, X1, M, W11**2)
 
 
-def assert_rejected(bug, case, prior, replications, sweeps):
+class OtherCollapsedDegrees(Copula):
+    """Planted: the t law of a column with n degrees of freedom too few."""
+
+    def refresh(self, rng, state):
+        return Copula.refresh(replace(self, degrees=lambda n, q: q + 1), rng, state)
+
+
+class ForgottenCollapsedQuery(Copula):
+    """Planted: a column filled given the rest alone, without what the query says."""
+
+    def refresh(self, rng, state):
+        return Copula.refresh(self, rng, replace(state, W12=1e-9 * state.W12))
+
+
+def assert_rejected(bug, case, prior, replications, sweeps, collapsed=False):
     def spoil(source):
-        return bug(source.X1, source.X2, source.query, source.rest)
+        return bug(source.X1, source.X2, source.query, source.rest, source.degrees, collapsed)
 
     rng = np.random.default_rng(3)
     p, name = overall(p_values(rng, case, prior, "dense", replications, sweeps, spoil))
@@ -151,6 +170,11 @@ def assert_rejected(bug, case, prior, replications, sweeps):
 @pytest.mark.parametrize("bug", [OtherDegrees, ForgottenQuery, StaleQuery])
 def test_planted_bugs_are_rejected(bug):
     assert_rejected(bug, FEW, "laplace", replications=1000, sweeps=0)
+
+
+@pytest.mark.parametrize("bug", [OtherCollapsedDegrees, ForgottenCollapsedQuery])
+def test_planted_bugs_are_rejected_where_the_rest_is_integrated_out(bug):
+    assert_rejected(bug, FEW, "laplace", replications=1000, sweeps=0, collapsed=True)
 
 
 @pytest.mark.slow

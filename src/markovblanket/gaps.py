@@ -1,0 +1,62 @@
+"""Missing cells of the rest, drawn with ``W22.1`` integrated out.
+
+Given ``W22.1`` a missing cell can hardly move when there are about as many columns as rows or more: that matrix
+was just fitted to the columns as they stand, and all but interpolates them. Integrated out, with ``A = I + X2'X2``,
+it leaves ``p(X2) ∝ |A|^(-degrees/2)``. For one column given the others, with ``M = (I + X_-j X_-j')^-1``, that is a
+multivariate t::
+
+    p(x | X_-j)  ∝  (1 + x' M x)^(-degrees/2)           w | x ~ chi2(degrees) / (1 + x' M x)
+                                                        x | w ~ N(0, (w M)^-1)
+
+to which the query adds ``exp(-x'b - c/2 x'x)`` with ``b = X1 w_j + X_-j W21_-j U w_j`` and ``c = w_j' U w_j``,
+``w_j`` being column j of ``W12``. The missing cells of a column are drawn together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg
+
+from markovblanket.contracts import Array, ChainState
+
+Indices = npt.NDArray[np.intp]
+
+
+def fill(
+    rng: np.random.Generator,
+    X1: Array,
+    X2: Array,
+    state: ChainState,
+    missing: Mapping[int, Indices],
+    inverse: Array,
+    degrees: int,
+) -> Array:
+    """``X2`` with its missing cells drawn anew, column by column; ``inverse`` is ``(I + X2 X2')^-1``."""
+    X2, fit = X2.copy(), X2 @ state.W12.T
+    for j, rows in missing.items():
+        x, w_j = X2[:, j].copy(), state.W12[:, j]
+        U_w = np.linalg.solve(state.W11, w_j)
+        u = inverse @ x
+        s = 1 - x @ u  # 1 / (1 + x' M x)
+        M = inverse + np.outer(u, u) / s
+        b = X1 @ w_j + (fit - np.outer(x, w_j)) @ U_w
+        x_new = draw_column(rng, x, rows, rng.chisquare(degrees) * s * M, b, float(w_j @ U_w))
+        fit += np.outer(x_new - x, w_j)
+        v = M @ x_new
+        inverse = M - np.outer(v, v) / (1 + x_new @ v)
+        X2[:, j] = x_new
+    return X2
+
+
+def draw_column(rng: np.random.Generator, x: Array, rows: Indices, P: Array, b: Array, c: float) -> Array:
+    """The missing ``rows`` of x, normal with precision ``P + c I`` and linear term b, given the others."""
+    x = x.copy()
+    x[rows] = 0.0
+    linear = P[rows] @ x + b[rows]
+    L = np.linalg.cholesky(P[np.ix_(rows, rows)] + c * np.eye(len(rows)))
+    z = rng.standard_normal(len(rows)) - linalg.solve_triangular(L, linear, lower=True)
+    x[rows] = linalg.solve_triangular(L.T, z)
+    return x
