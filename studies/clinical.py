@@ -57,7 +57,7 @@ def study(name, folder, out, **options):
     table, query, kinds, controls = TABLES[name](folder)
     missing = table.isna().to_numpy().mean()
     p, (n, columns) = len(query), table.shape
-    print(f"\n{name}: {n} rows, {p} + {columns - p} columns, {missing:.0%} missing")
+    print(f"\n{name}: {n} rows, {p} + {columns - p} columns, {missing:.1%} missing")
     begin = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mb.ConvergenceWarning)

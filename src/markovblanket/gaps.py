@@ -1,9 +1,9 @@
 """Missing cells of the rest, drawn with ``W22.1`` integrated out.
 
 Given ``W22.1`` a missing cell can hardly move when there are about as many columns as rows or more: that matrix
-was just fitted to the columns as they stand, and all but interpolates them. Integrated out, with ``A = I + X2'X2``,
-it leaves ``p(X2) ∝ |A|^(-degrees/2)``. For one column given the others, with ``M = (I + X_-j X_-j')^-1``, that is a
-multivariate t::
+was just fitted to the columns as they stand, and all but interpolates them. Integrated out it leaves
+``p(X2) ∝ |I + X2'X2|^(-degrees/2)``, for one column given the others a multivariate t, with
+``M = (I + X_-j X_-j')^-1``::
 
     p(x | X_-j)  ∝  (1 + x' M x)^(-degrees/2)           w | x ~ chi2(degrees) / (1 + x' M x)
                                                         x | w ~ N(0, (w M)^-1)
