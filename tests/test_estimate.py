@@ -304,7 +304,7 @@ def test_the_settings_are_enough_to_do_it_again(data):
         prior=mb.Laplace(gamma=made["prior"]["gamma"]),
         seed=int(made["seed"]),
         progress=False,
-        **{name: made[name] for name in ("chains", "warmup", "draws", "thin")},
+        **{name: made[name] for name in ("margins", "kinds", "chains", "warmup", "draws", "thin")},
     )
     np.testing.assert_array_equal(one.W12, again.W12)
     assert again.settings == made

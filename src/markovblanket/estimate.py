@@ -112,7 +112,12 @@ def estimate(
     with threadpool_limits(limits=1):  # as in the chains: the last bits must not depend on the number of cores
         given = _given(table, query, margins, kinds, scatter, n, names)
     problem = Problem(given.scatter, *parts, given.latent)
-    settings = _settings(given, problem, schedule) | {"chains": chains, "seed": str(seeds.entropy)}
+    declared = None if kinds is None else {str(name): _plain(kind) for name, kind in kinds.items()}
+    settings = _settings(given, problem, schedule) | {
+        "chains": chains,
+        "seed": str(seeds.entropy),
+        "kinds": declared,
+    }
     arrays = run(problem, schedule, chains=chains, seed=seeds, n_jobs=n_jobs, progress=progress)
     latent = arrays.pop("latent", None)
     observed = _observed(given, latent, chains, schedule)
@@ -226,6 +231,11 @@ def _settings(given: Given, problem: Problem, schedule: Schedule) -> dict[str, A
     versions = {"python": platform.python_version()} | {name: metadata.version(name) for name in packages}
     data = {"n": given.scatter.n, "p": problem.p, "q": problem.q, "sha256": given.fingerprint}
     return {"data": data, "margins": given.margins, **described, **asdict(schedule), "versions": versions}
+
+
+def _plain(kind: Any) -> Any:
+    """A declared kind as JSON knows it: a word, or levels in order."""
+    return kind if isinstance(kind, str) else [str(level) for level in kind]
 
 
 def _fingerprint(*arrays: Array) -> str:

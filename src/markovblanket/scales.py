@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from scipy import stats
@@ -12,7 +12,9 @@ from scipy.special import ndtr, ndtri
 
 from markovblanket import cuts
 from markovblanket.contracts import Array
-from markovblanket.levels import Column
+
+if TYPE_CHECKING:
+    from markovblanket.levels import Column
 
 
 class Scale(Protocol):
