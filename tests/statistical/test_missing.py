@@ -179,4 +179,4 @@ def test_planted_bugs_are_rejected_where_the_rest_is_integrated_out(bug):
 
 @pytest.mark.slow
 def test_a_subtle_planted_bug_is_rejected():
-    assert_rejected(NoNoise, (1, 5, 6, (0, 1)), "normal", replications=1500, sweeps=4)
+    assert_rejected(NoNoise, (1, 5, 6, (0, 1)), "normal", replications=3500, sweeps=4)
