@@ -13,20 +13,7 @@ import pytest
 
 from markovblanket.kinds import CHUNK, Profile
 from markovblanket.table import read_mixed
-
-N = 40
-
-
-def column(cells, kinds=None, make=pd.DataFrame):
-    """How ``cells`` are read beside a column that is surely fine."""
-    beside = [k + 0.5 for k in range(len(cells))]
-    declared = None if kinds is None else {"x": kinds}
-    return read_mixed(make({"x": cells, "beside": beside}), ["x"], declared).columns[0]
-
-
-def cycle(values, length=N):
-    return [values[k % len(values)] for k in range(length)]
-
+from one_column import N, column, cycle
 
 KINDS = {
     "booleans": (cycle([True, False]), "binary", (False, True)),
