@@ -127,6 +127,9 @@ class Scatter(Protocol):
     def inverse_diagonal(self) -> Array:
         """``diag(A^-1)``, length q."""
 
+    def times_factor(self, M: Array) -> Array:
+        """``M F'`` for a p x q matrix, which may have few columns that are not zero."""
+
     @property
     def rest_degrees(self) -> int:
         """``W22.1 | S ~ Wishart_q(rest_degrees, A^-1)``."""
@@ -170,7 +173,10 @@ class Prior(Protocol):
         """
 
     def log_row_scales(self, state: ChainState) -> Callable[[Array], float]:
-        """``r -> log p(diag(r) W12)`` up to a constant, with ``T`` and ``hyper`` integrated out if possible.
+        """``r -> log p(diag(r) W12) |d(diag(r) W12) / dW12|`` up to a constant.
+
+        ``T`` and ``hyper`` are integrated out if possible; the Jacobian is ``prod_i r_i^q``, or has the number of
+        entries that are not exactly zero in place of q.
 
         It serves the joint scale moves of the rows of ``(W11, W12)``, after which ``T`` and ``hyper`` are drawn
         anew; a prior that cannot integrate them out holds them fixed here.

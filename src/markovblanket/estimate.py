@@ -22,12 +22,12 @@ from markovblanket.diagnosis import ConvergenceWarning
 from markovblanket.levels import Column
 from markovblanket.observed import Observed
 from markovblanket.posterior import Posterior
-from markovblanket.priors import Laplace, Normal
+from markovblanket.priors import Laplace, Normal, SpikeSlab
 from markovblanket.scatter import checked, from_columns, from_matrix
 from markovblanket.solvers import Dense, Dual
 from markovblanket.table import MixedTable, Name, Standardisation, coordinates, read, read_mixed, split
 
-PRIORS = {"laplace": Laplace, "normal": Normal}
+PRIORS = {"laplace": Laplace, "normal": Normal, "spike-slab": SpikeSlab}
 SOLVERS = {"dual": Dual, "dense": Dense}
 
 
@@ -69,7 +69,7 @@ def estimate(
     names : sequence, optional
         With ``scatter``: names of its variables; positions by default.
     prior : str or prior
-        ``"laplace"`` (rate learned), ``"normal"``, or an instance such as ``Laplace(gamma=200)``.
+        ``"laplace"`` (rate learned), ``"spike-slab"`` (exact zeros), ``"normal"``, or an instance such as ``Laplace(gamma=200)``.
     margins : str
         ``"auto"``: a Gaussian copula; complete continuous columns as normal scores, all others (with levels or
         missing cells) latent. ``"rank"``: every column latent, known by its order alone, as in the paper.

@@ -61,10 +61,11 @@ def draw_row_scales(rng: np.random.Generator, state: ChainState, G: Array, probl
         prod_i r_i^((n+p+1)/2 + q)  exp(-1/2 sqrt(r)' M sqrt(r) - r's)  p(R W12)        M = B * W11 + U * G
 
     with ``*`` entry by entry and ``s_i`` the i-th row of ``W12`` times that of ``S12``. Slice steps for each
-    ``log r_i`` and for their common shift leave it invariant, hence the posterior too (Liu and Sabatti 2000).
+    ``log r_i`` and for their common shift leave it invariant, hence the posterior too (Liu and Sabatti 2000). The
+    factor ``r_i^q`` belongs to ``p(R W12)`` in the code: a prior with exact zeros has fewer dimensions.
     """
-    p, q = state.W12.shape
-    power = (problem.scatter.n + p + 1) / 2 + q
+    p = len(state.W11)
+    power = (problem.scatter.n + p + 1) / 2
     M = problem.scatter.B * state.W11 + np.linalg.inv(state.W11) * G
     s = np.einsum("ij,ij->i", state.W12, problem.scatter.S12)
     log_prior = problem.prior.log_row_scales(state)
@@ -82,7 +83,7 @@ def draw_row_scales(rng: np.random.Generator, state: ChainState, G: Array, probl
 
 def query_quadratic(W12: Array, scatter: Scatter) -> Array:
     """``G = W12 A W21`` with ``A = I + F'F``."""
-    V = W12 @ scatter.F.T
+    V = scatter.times_factor(W12)
     return W12 @ W12.T + V @ V.T
 
 
@@ -115,6 +116,6 @@ def derive(rng: np.random.Generator, state: ChainState, info: SweepInfo, scatter
     UW12 = np.linalg.solve(state.W11, state.W12)
     chi2 = rng.chisquare(scatter.rest_degrees, UW12.shape[1])
     W22_diagonal = scatter.inverse_diagonal * chi2 + np.einsum("ij,ij->j", UW12, state.W12)
-    fit = UW12 @ scatter.F.T
+    fit = scatter.times_factor(UW12)
     explained = np.einsum("ik,ik->i", fit, fit) / scatter.n
     return Draw(state.W11, state.W12, W22_diagonal, explained, state.hyper, info)

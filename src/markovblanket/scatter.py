@@ -36,6 +36,12 @@ class FactorScatter:
         """As :func:`rest_degrees` has them."""
         return rest_degrees(self.n, self.F.shape[1])
 
+    def times_factor(self, M: Array) -> Array:
+        """``M F'``, from the columns of ``M`` that are not zero if they are few."""
+        places = np.flatnonzero(M.any(axis=0))
+        few = 4 * len(places) < M.shape[1]
+        return M[:, places] @ self.F[:, places].T if few else M @ self.F.T
+
     @cached_property
     def B(self) -> Array:
         """``S11 + I``."""

@@ -81,10 +81,11 @@ class Laplace(ScaleMixture):
 
     def log_row_scales(self, state: ChainState) -> Callable[[Array], float]:
         """``-gamma sum_i r_i |w_i|_1``; gamma integrated out, ``-(pq + shape) log(rate + sum_i r_i |w_i|_1)``."""
-        lengths, count, gamma = np.abs(state.W12).sum(axis=1), state.W12.size + self.shape, self.gamma
+        lengths, q = np.abs(state.W12).sum(axis=1), state.W12.shape[1]
+        count, gamma = state.W12.size + self.shape, self.gamma
         if gamma is not None:
-            return lambda r: -gamma * float(r @ lengths)
-        return lambda r: -count * math.log(self.rate + float(r @ lengths))
+            return lambda r: q * float(np.log(r).sum()) - gamma * float(r @ lengths)
+        return lambda r: q * float(np.log(r).sum()) - count * math.log(self.rate + float(r @ lengths))
 
     def _hyper(self, gamma: float) -> Hyper:
         return {"gamma": float(gamma)} if self.learned else {}

@@ -45,4 +45,5 @@ class Normal(ScaleMixture):
     def log_row_scales(self, state: ChainState) -> Callable[[Array], float]:
         """``-1/2 sum_i r_i^2 |w_i|^2 / scale^2``."""
         sizes = np.einsum("ij,ij->i", state.W12, state.W12) / self.scale**2
-        return lambda r: -0.5 * float(r**2 @ sizes)
+        q = state.W12.shape[1]
+        return lambda r: q * float(np.log(r).sum()) - 0.5 * float(r**2 @ sizes)

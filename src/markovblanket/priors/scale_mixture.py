@@ -37,7 +37,8 @@ class ScaleMixture:
         """``-1/2 sum_ij r_i^2 w_ij^2 / t_ij``: the scales held fixed."""
         weighted = np.divide(state.W12, state.T, out=np.zeros_like(state.W12), where=state.T > 0)
         sizes = np.einsum("ij,ij->i", weighted, state.W12)
-        return lambda r: -0.5 * float(r**2 @ sizes)
+        q = state.W12.shape[1]
+        return lambda r: q * float(np.log(r).sum()) - 0.5 * float(r**2 @ sizes)
 
 
 def draw_common_factor(

@@ -1,6 +1,6 @@
 """Do credible intervals keep their promise when the columns are mixed and cells are missing?
 
-    python studies/coverage.py --tables 60 --rows 300 1000 --out coverage/
+    python studies/mixed_coverage.py --tables 60 --rows 300 1000 --out coverage/
 
 Tables are simulated from a Gaussian copula with continuous, binary, ordinal and count columns, 15 % of the cells
 missing. Each is fitted twice: as an analyst would get it, and by the same sampler given the true latent Gaussian
