@@ -16,7 +16,7 @@ With p query variables, q others and n rows, a sweep costs O(p min(n, q) q) for 
 and no q x q matrix is ever formed.
 
 Names are imported when first used, so ``import markovblanket`` is quick and the sampler's own floors need nothing
-but NumPy, SciPy, joblib and threadpoolctl.
+but NumPy, SciPy, numba, joblib and threadpoolctl.
 """
 
 import sys

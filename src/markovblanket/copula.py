@@ -228,7 +228,7 @@ class Copula:
     @cached_property
     def _fixed_factor(self) -> Array:
         """``Q' X_K``, whose rows are orthogonal."""
-        return self._basis.T @ self.X2[:, self._K]
+        return np.asfortranarray(self._basis.T @ self.X2[:, self._K])
 
     @cached_property
     def _fixed_inverse_diagonal(self) -> Array:
@@ -248,6 +248,6 @@ class Copula:
         if len(outside) > X_J.shape[1]:
             Q, R = linalg.qr(outside, mode="economic")
             more = more @ Q
-        F = np.zeros((len(F_K) + len(R), self.X2.shape[1]))
+        F = np.zeros((len(F_K) + len(R), self.X2.shape[1]), order="F")
         F[: len(F_K), self._K], F[: len(F_K), self._J], F[len(F_K) :, self._J] = F_K, inside, R
         return F, np.hstack([self._basis, more])

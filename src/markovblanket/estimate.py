@@ -69,7 +69,8 @@ def estimate(
     names : sequence, optional
         With ``scatter``: names of its variables; positions by default.
     prior : str or prior
-        ``"laplace"`` (rate learned), ``"spike-slab"`` (exact zeros), ``"normal"``, or an instance such as ``Laplace(gamma=200)``.
+        ``"laplace"`` (rate learned), ``"spike-slab"`` (exact zeros), ``"normal"``, or an instance such as
+        ``Laplace(gamma=200)``.
     margins : str
         ``"auto"``: a Gaussian copula; complete continuous columns as normal scores, all others (with levels or
         missing cells) latent. ``"rank"``: every column latent, known by its order alone, as in the paper.

@@ -116,14 +116,14 @@ def rotated(F: Array) -> Array:
     """``V'F`` where ``F F' = V Λ V'``: the same ``F'F``, with orthogonal rows, negligible ones dropped.
 
     The largest entry of every row is positive, so that the factor depends on the scatter alone and not on the
-    order of the observations.
+    order of the observations. Columns are contiguous: a variable is a column, and some are looked at alone.
     """
     _, V = np.linalg.eigh(F @ F.T)
     F = V.T @ F
     largest = np.take_along_axis(F, np.abs(F).argmax(axis=1, keepdims=True), axis=1)
     F = np.where(largest < 0, -F, F)
     lengths = np.sqrt(np.einsum("kj,kj->j", F, F))
-    return np.ascontiguousarray(F[(np.abs(F) > NEGLIGIBLE * lengths).any(axis=1)])
+    return np.asfortranarray(F[(np.abs(F) > NEGLIGIBLE * lengths).any(axis=1)])
 
 
 def semidefinite_root(S: Array) -> Array:

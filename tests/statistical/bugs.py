@@ -11,12 +11,13 @@ from scipy import linalg
 
 from markovblanket import gibbs
 from markovblanket.contracts import Array, ChainState, Hyper, Noise, Scatter, SolveInfo
-from markovblanket.priors import Laplace
+from markovblanket.priors import Laplace, SpikeSlab
 from markovblanket.priors.scale_mixture import draw_common_factor
 from markovblanket.solvers import CrossPrecision, Dense
 from markovblanket.variates import inverse_gaussian, mgig, wishart
+from statistical import entrywise
 from statistical.calibration import Case
-from statistical.cases import FEW_OTHERS, FEW_ROWS, LONG, ONE_QUERY, case
+from statistical.cases import FEW_OTHERS, FEW_ROWS, LONG, ONE_QUERY, SPIKE, case
 
 Generator = np.random.Generator
 DrawQuery = Callable[[Generator, Array, Array, Scatter], Array]
@@ -197,12 +198,45 @@ class RowMoveWithoutShape(Laplace):
         return lambda r: -count * math.log(self.rate + float(r @ lengths))
 
 
+# -------------------------------------------------------------------------------------------- exact zeros
+
+
+class GapsNotCounted(SpikeSlab):
+    """``inclusion ~ Beta(edges + k, gaps + pq)`` for ``gaps + pq - k``."""
+
+    def draw_scales(self, rng: Generator, W12: Array, hyper: Hyper) -> tuple[Array, Hyper]:
+        """Every entry counted as a gap."""
+        T, hyper = super().draw_scales(rng, W12, hyper)
+        return T, {**hyper, "inclusion": rng.beta(self.edges + np.count_nonzero(W12), self.gaps + W12.size)}
+
+
+class SlabOfAll(SpikeSlab):
+    """The slab's law as if every entry came from it."""
+
+    def draw_scales(self, rng: Generator, W12: Array, hyper: Hyper) -> tuple[Array, Hyper]:
+        """``shape + pq/2``."""
+        _, hyper = super().draw_scales(rng, W12, hyper)
+        slab = (self.rate + 0.5 * (W12**2).sum()) / rng.gamma(self.shape + 0.5 * W12.size)
+        return slab * (W12 != 0), {**hyper, "slab": slab}
+
+
+class RowMoveOfAll(SpikeSlab):
+    """The move of the rows with q powers of r, zeros included."""
+
+    def log_row_scales(self, state: ChainState) -> Callable[[Array], float]:
+        """The Jacobian of entries that cannot move."""
+        right, zeros = super().log_row_scales(state), (state.W12 == 0).sum(axis=1)
+        return lambda r: right(r) + float(zeros @ np.log(r))
+
+
 # ------------------------------------------------------------------------------------------------ the table
 
 LAPLACE, UNEQUAL = case("laplace", "dense", LONG), case("unequal", "dense", LONG)
 SHORT, WEAK = case("laplace", "dense", FEW_OTHERS), case("laplace", "dense", LONG, spread=0.1)
 LEARNED, LEARNED_FEW = case("learned", "dense", FEW_OTHERS), case("learned", "dense", FEW_ROWS, spread=0.3)
 LEARNED_ONE = case("learned", "dense", ONE_QUERY, spread=0.3)
+SPIKED, SPIKED_FEW = case("spike learned", "dual", LONG), case("spike learned", "dual", FEW_ROWS)
+SPIKED_WIDE = case("spike learned", "dual", LONG, spread=3.0)
 HYPERPRIOR = {"shape": 4.0, "rate": 1.0}
 
 # Wrong by so much that 300 replications of two sweeps show it.
@@ -222,6 +256,12 @@ PLAIN = [
     Bug("row move without a Jacobian", replace(LAPLACE, prior=RowMoveWithoutJacobian(gamma=2.0))),
     Bug("row move without the shape", replace(LEARNED_FEW, prior=RowMoveWithoutShape(**HYPERPRIOR))),
     Bug("scale move with a dropped 1/2", replace(LEARNED, prior=ScaleMove(**HYPERPRIOR, curvature=2.0))),
+    Bug("own part left in", replace(SPIKED, prior=entrywise.WithoutOwnPart(**SPIKE))),
+    Bug("Bayes factor without volume", replace(SPIKED, prior=entrywise.WithoutVolume(**SPIKE))),
+    Bug("relocated to any place", replace(SPIKED_WIDE, prior=entrywise.AnyPlace(**SPIKE))),
+    Bug("gaps not counted", replace(SPIKED, prior=GapsNotCounted(**SPIKE))),
+    Bug("slab of all entries", replace(SPIKED, prior=SlabOfAll(**SPIKE))),
+    Bug("row move of all entries", replace(SPIKED_FEW, prior=RowMoveOfAll(**SPIKE))),
 ]
 SUBTLE = [
     Bug("S22 for S22 + I", replace(WEAK, solver=ForgottenIdentity())),

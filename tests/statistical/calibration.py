@@ -84,6 +84,7 @@ def functionals(theta: Theta, X1: Array, X2: Array) -> dict[str, Array]:
     S11, S12, S22 = X1.swapaxes(1, 2) @ X1, X1.swapaxes(1, 2) @ X2, X2.T @ X2
     W11, W12, T, U = theta.W11, theta.W12, theta.T, np.linalg.inv(theta.W11)
     A, R = S22 + np.eye(len(S22)), X1 + X2 @ W12.swapaxes(1, 2) @ U
+    edge, positive_T = W12 != 0, np.where(T > 0, T, 1.0)
     residual = (R**2).sum(axis=1) / np.einsum("rii->ri", U)
     watched = {
         "log|W11|": np.linalg.slogdet(W11)[1],
@@ -111,13 +112,19 @@ def functionals(theta: Theta, X1: Array, X2: Array) -> dict[str, Array]:
         "residual last": residual[:, -1],
         "t first": T[:, 0, 0],
         "t row end": T[:, 0, -1],
-        "log T": np.log(T).sum((1, 2)),
-        "w^2/t": (W12**2 / T).sum((1, 2)),
+        "log T": np.log(positive_T).sum((1, 2)),
+        "w^2/t": (W12**2 / positive_T).sum((1, 2)),
+        "edges": edge.sum((1, 2)),
+        "edges of the first": edge[:, 0].sum(axis=1),
+        "edge first": edge[:, 0, 0],
+        "edge last": edge[:, -1, -1],
+        "edge row product": edge[:, 0, 0] & edge[:, 0, -1],
+        **{f"{name} edges": value * edge.sum((1, 2)) for name, value in theta.hyper.items() if not edge.all()},
         **{f"{name} |W12|": value * np.abs(W12).sum((1, 2)) for name, value in theta.hyper.items()},
         **{f"{name}^2 T": value**2 * T.sum((1, 2)) for name, value in theta.hyper.items()},
         **theta.hyper,
     }
-    return {name: value for name, value in watched.items() if np.ptp(value) > 0}
+    return {name: value for name, value in watched.items() if np.ptp(value.astype(float)) > 0}
 
 
 def scores(watched: dict[str, Array], exact: dict[str, Array]) -> dict[str, Array]:
@@ -165,11 +172,17 @@ def rank_test(rng: Generator, case: Case, replications: int, draws: int = 7) -> 
         both = reference.concatenate([theta.map(lambda x, r=r: x[r : r + 1]), chain])
         watched = functionals(both, np.repeat(X1[r : r + 1], draws + 1, axis=0), case.X2)
         for name, value in watched.items():
-            ranks.setdefault(name, []).append(int((value[1:] < value[0]).sum()))
+            ranks.setdefault(name, []).append(rank_of_first(rng, value))
     return {name: p_of_uniform_ranks(np.array(rank), draws + 1) for name, rank in ranks.items()}
 
 
 # ------------------------------------------------------------------------------------------------ the parts
+
+
+def rank_of_first(rng: Generator, values: Array) -> int:
+    """How many of the others lie below the first, equal ones put in random order."""
+    below, equal = int((values[1:] < values[0]).sum()), int((values[1:] == values[0]).sum())
+    return below + int(rng.integers(equal + 1)) if equal else below
 
 
 def state_of(theta: Theta, r: int) -> ChainState:

@@ -5,10 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from markovblanket.contracts import Hyper, Prior, Solver
-from markovblanket.priors import Laplace, Normal, ScaleMixture
+from markovblanket.priors import Laplace, Normal, ScaleMixture, SpikeSlab
 from markovblanket.solvers import Dense, Dual
 from statistical.calibration import Case
-from statistical.reference import Array, ExponentialScales, FixedScales, Mixture, UnequalScales, unequal
+from statistical.reference import (
+    Array,
+    ExponentialScales,
+    FixedScales,
+    Mixture,
+    SpikeScales,
+    UnequalScales,
+    unequal,
+)
 
 
 class Unequal(ScaleMixture):
@@ -21,12 +29,16 @@ class Unequal(ScaleMixture):
         return unequal(*W12.shape), hyper
 
 
+SPIKE = {"edges": 2.0, "gaps": 2.0, "shape": 4.0, "rate": 2.0}
+
 # Hyperparameters that keep entries of W12 near 1, so that neither the prior nor the data win outright.
 PRIORS: dict[str, tuple[Prior, Mixture]] = {
     "normal": (Normal(scale=0.7), FixedScales(scale=0.7)),
     "unequal": (Unequal(), UnequalScales()),
     "laplace": (Laplace(gamma=2.0), ExponentialScales(gamma=2.0)),
     "learned": (Laplace(shape=4.0, rate=1.0), ExponentialScales(shape=4.0, rate=1.0)),
+    "spike": (SpikeSlab(inclusion=0.4, slab=0.6), SpikeScales(inclusion=0.4, slab=0.6)),
+    "spike learned": (SpikeSlab(**SPIKE), SpikeScales(**SPIKE)),
 }
 SOLVERS: dict[str, Solver] = {"dense": Dense(), "dual": Dual()}
 
@@ -51,11 +63,17 @@ QUICK = [
     case("learned", "dual", SMALL),
     case("learned", "dense", ONE_QUERY),
     case("learned", "dense", ONE_ROW),
+    case("spike", "dual", LONG),
+    case("spike learned", "dual", SMALL),
 ]
 THOROUGH = [
     *EVERY_PRIOR_AND_SOLVER,
     *(case("learned", "dual", size) for size in SIZES if size != SMALL),
     case("unequal", "dual", LONG),
     case("laplace", "dual", LONG, spread=10.0),
+    *(case("spike learned", "dual", size) for size in SIZES),
+    case("spike", "dual", FEW_ROWS),
+    case("spike learned", "dual", LONG, spread=10.0),
 ]
 RANKED = [*EVERY_PRIOR_AND_SOLVER, case("learned", "dual", LONG), case("laplace", "dual", FEW_ROWS)]
+RANKED += [case("spike learned", "dual", SMALL), case("spike", "dual", FEW_ROWS)]

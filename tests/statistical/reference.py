@@ -96,6 +96,29 @@ class ExponentialScales:
         return log_T + ((self.shape - 1) * np.log(gamma) - self.rate * gamma if self.gamma is None else 0.0)
 
 
+@dataclass(frozen=True)
+class SpikeScales:
+    """``t`` is zero, or ``slab`` with probability ``inclusion``; ``Beta`` and inverse gamma hyperpriors."""
+
+    inclusion: float | None = None
+    slab: float | None = None
+    edges: float = 1.0
+    gaps: float = 1.0
+    shape: float = 1.0
+    rate: float = 1.0
+
+    def draw(self, rng: Generator, size: int, p: int, q: int) -> tuple[Array, dict[str, Array]]:
+        inclusion = rng.beta(self.edges, self.gaps, size) if self.inclusion is None else self.inclusion
+        slab = self.rate / rng.gamma(self.shape, size=size) if self.slab is None else self.slab
+        inclusion, slab = np.broadcast_to(inclusion, size), np.broadcast_to(slab, size)
+        T = slab[:, None, None] * (rng.random((size, p, q)) < inclusion[:, None, None])
+        learned = {"inclusion": (self.inclusion, inclusion), "slab": (self.slab, slab)}
+        return T, {name: value for name, (given, value) in learned.items() if given is None}
+
+    def log_density(self, T: Array, hyper: Mapping[str, Array]) -> Array:
+        raise NotImplementedError("a law with atoms has no density")
+
+
 def log_prior(theta: Theta, mixture: Mixture) -> Array:
     """Log density of the prior of ``(W11, W12, T, hyper)``, up to one constant."""
     U = np.linalg.inv(theta.W11)

@@ -65,20 +65,20 @@ class SpikeSlab(ScaleMixture):
         """Every entry of ``W12`` given all others, then one of those that are not zero moved along its row."""
         inclusion, slab = self._values(state.hyper)
         U, FT = np.linalg.inv(state.W11), np.ascontiguousarray(scatter.F.T)
-        W21, a = np.ascontiguousarray(state.W12.T), 1.0 + scatter.column_sizes
+        W21, a = state.W12.T.copy(order="C"), 1.0 + scatter.column_sizes
         R = scatter.Y + U @ scatter.times_factor(state.W12)
         changes = coordinates.visit(rng, W21, U, R, FT, a, math.log(inclusion) - math.log1p(-inclusion), slab)
         neighbours, queries = np.nonzero(W21)
         if len(queries):
             k = rng.integers(len(queries))
             coordinates.relocate(rng, W21, U, R, FT, a, slab, queries[k], neighbours[k])
-        return np.ascontiguousarray(W21.T), SolveInfo(changes)
+        return W21.T.copy(order="C"), SolveInfo(changes)
 
     def draw_scales(self, rng: np.random.Generator, W12: Array, hyper: Hyper) -> tuple[Array, Hyper]:
         """``inclusion | W12`` is beta, ``slab | W12`` inverse gamma; ``t`` is ``slab`` where ``w`` is not zero."""
         edges = np.count_nonzero(W12)
         inclusion = self.inclusion or rng.beta(self.edges + edges, self.gaps + W12.size - edges)
-        rate = self.rate + 0.5 * np.vdot(W12, W12)
+        rate = self.rate + 0.5 * float(np.vdot(W12, W12))
         slab = self.slab or rate / rng.gamma(self.shape + 0.5 * edges)
         return slab * (W12 != 0), self._hyper(inclusion, slab)
 
