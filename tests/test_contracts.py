@@ -11,12 +11,12 @@ import pytest
 
 from markovblanket import gibbs, priors, solvers, store
 from markovblanket.contracts import ChainState, Noise, Problem
-from markovblanket.priors import Laplace, Normal
+from markovblanket.priors import Laplace, Normal, SpikeSlab
 from markovblanket.scatter import from_columns
 from markovblanket.solvers import Dense, Dual
 from markovblanket.store import MemoryStore
 
-PRIORS = [Laplace(), Laplace(gamma=5.0), Normal(scale=0.5)]
+PRIORS = [Laplace(), Laplace(gamma=5.0), Normal(scale=0.5), SpikeSlab(), SpikeSlab(inclusion=0.1, slab=0.5)]
 SOLVERS = [Dense(), Dual()]
 STORES = [MemoryStore]
 P, Q, N = 3, 7, 20
@@ -60,7 +60,8 @@ def test_scales_are_positive_and_hyperparameters_keep_their_names(prior):
     T2, hyper2 = prior.draw_scales(np.random.default_rng(3), W12, hyper)
     for scales in (T, T2):
         assert scales.shape == (P, Q)
-        assert ((scales > 0) & np.isfinite(scales)).all()
+        assert ((scales >= 0) & np.isfinite(scales)).all()
+    assert (T2[W12 != 0] > 0).all()
     assert hyper.keys() == hyper2.keys()
     assert all(isinstance(value, float) for value in (*hyper.values(), *hyper2.values()))
 
@@ -85,15 +86,19 @@ def test_the_common_factor_moves_only_what_is_learned(prior):
     assert c > 0
     assert (c != 1) == bool(hyper)
     assert moved.keys() == hyper.keys()
-    if hyper:
-        assert moved["gamma"] * c == pytest.approx(hyper["gamma"])
+    powers = {"gamma": -1, "slab": 2, "inclusion": 0}
+    assert {name: hyper[name] * c ** powers[name] for name in hyper} == pytest.approx(dict(moved))
 
 
 @pytest.mark.parametrize("prior", PRIORS, ids=str)
 def test_larger_rows_are_less_likely_and_equal_rows_are_equally_likely(prior):
     T, hyper = prior.start(np.random.default_rng(1), P, Q)
     W12 = np.tile(np.random.default_rng(2).standard_normal(Q), (P, 1))
-    density = prior.log_row_scales(ChainState(np.eye(P), W12, np.full_like(T, 0.3), hyper))
+    with_jacobian = prior.log_row_scales(ChainState(np.eye(P), W12, np.full_like(T, 0.3), hyper))
+
+    def density(r):
+        return with_jacobian(r) - Q * np.log(r).sum()
+
     assert density(np.array([2.0, 1.0, 1.0])) < density(np.ones(P)) < density(np.array([0.5, 1.0, 1.0]))
     assert density(np.array([2.0, 1.0, 1.0])) == pytest.approx(density(np.array([1.0, 1.0, 2.0])))
 
