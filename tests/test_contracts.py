@@ -94,10 +94,10 @@ def test_the_common_factor_moves_only_what_is_learned(prior):
 def test_larger_rows_are_less_likely_and_equal_rows_are_equally_likely(prior):
     T, hyper = prior.start(np.random.default_rng(1), P, Q)
     W12 = np.tile(np.random.default_rng(2).standard_normal(Q), (P, 1))
-    with_jacobian = prior.log_row_scales(ChainState(np.eye(P), W12, np.full_like(T, 0.3), hyper))
+    law = prior.row_law(ChainState(np.eye(P), W12, np.full_like(T, 0.3), hyper))
 
     def density(r):
-        return with_jacobian(r) - Q * np.log(r).sum()
+        return law.log_density(r) - Q * np.log(r).sum()
 
     assert density(np.array([2.0, 1.0, 1.0])) < density(np.ones(P)) < density(np.array([0.5, 1.0, 1.0]))
     assert density(np.array([2.0, 1.0, 1.0])) == pytest.approx(density(np.array([1.0, 1.0, 2.0])))

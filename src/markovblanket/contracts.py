@@ -24,7 +24,8 @@ The posterior (Lemma 1 of Kaufmann et al. 2016)::
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -148,6 +149,29 @@ class Solver(Protocol):
         """``C^-1 (eta - S12)`` with ``eta ~ N(0, C)`` made from ``noise``."""
 
 
+@dataclass(frozen=True, slots=True)
+class RowLaw:
+    """How the prior's density changes when row i of ``W12`` is multiplied by ``r_i``, the Jacobian included::
+
+        prod_i r_i^counts_i  exp(-e(r))    or    prod_i r_i^counts_i  (rate + e(r))^-power    if power > 0
+
+        e(r) = linear . r + 1/2 quadratic . r^2
+
+    ``counts`` are the numbers of entries that move: q in every row, less those that are exactly zero.
+    """
+
+    counts: Array
+    linear: Array
+    quadratic: Array
+    power: float = 0.0
+    rate: float = 0.0
+
+    def log_density(self, r: Array) -> float:
+        """At ``r``, up to a constant."""
+        e = float(self.linear @ r) + 0.5 * float(self.quadratic @ r**2)
+        return float(self.counts @ np.log(r)) - (self.power * math.log(self.rate + e) if self.power else e)
+
+
 @runtime_checkable
 class Prior(Protocol):
     """A law of ``W12`` given as a scale mixture of normals, with its hyperparameters."""
@@ -172,11 +196,8 @@ class Prior(Protocol):
         and ``quadratic = tr(U G)``. Priors without a learned scale return ``(1.0, hyper)``.
         """
 
-    def log_row_scales(self, state: ChainState) -> Callable[[Array], float]:
-        """``r -> log p(diag(r) W12) |d(diag(r) W12) / dW12|`` up to a constant.
-
-        ``T`` and ``hyper`` are integrated out if possible; the Jacobian is ``prod_i r_i^q``, or has the number of
-        entries that are not exactly zero in place of q.
+    def row_law(self, state: ChainState) -> RowLaw:
+        """The density of ``diag(r) W12``, with ``T`` and ``hyper`` integrated out if possible.
 
         It serves the joint scale moves of the rows of ``(W11, W12)``, after which ``T`` and ``hyper`` are drawn
         anew; a prior that cannot integrate them out holds them fixed here.

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from markovblanket import rowscales
 from markovblanket.contracts import Array, ChainState, Columns, Draw, Hyper, Problem, Scatter, SweepInfo
-from markovblanket.variates import mgig, slice, wishart
+from markovblanket.variates import mgig, wishart
 
 
 def sweep(rng: np.random.Generator, state: ChainState, problem: Problem) -> tuple[ChainState, SweepInfo]:
@@ -68,17 +69,7 @@ def draw_row_scales(rng: np.random.Generator, state: ChainState, G: Array, probl
     power = (problem.scatter.n + p + 1) / 2
     M = problem.scatter.B * state.W11 + np.linalg.inv(state.W11) * G
     s = np.einsum("ij,ij->i", state.W12, problem.scatter.S12)
-    log_prior = problem.prior.log_row_scales(state)
-
-    def log_density(log_r: Array) -> float:
-        root = np.exp(log_r / 2)
-        r = root * root
-        return power * float(log_r.sum()) - 0.5 * float(root @ M @ root) - float(r @ s) + log_prior(r)
-
-    log_r: Array = np.zeros(p)
-    for direction in [*np.eye(p), np.ones(p)][: p + (p > 1)]:
-        log_r = slice.step_along(rng, log_r, direction, log_density, width=0.2)
-    return np.exp(log_r)
+    return rowscales.draw(rng, power, M, s, problem.prior.row_law(state))
 
 
 def query_quadratic(W12: Array, scatter: Scatter) -> Array:

@@ -147,7 +147,7 @@ def test_row_scales_follow_the_density(prior):
             return normal[0]
         return math.log(np.trapezoid(np.exp(normal + stats.invgamma.logpdf(v, prior.shape, scale=prior.rate)), v))
 
-    found, r = prior.log_row_scales(state), np.array([0.7, 1.9, 1.2])
+    found, r = prior.row_law(state).log_density, np.array([0.7, 1.9, 1.2])
     assert found(r) - found(np.ones(3)) == pytest.approx(log_density(r) - log_density(np.ones(3)), abs=1e-5)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import linalg
 
 from markovblanket import gibbs
-from markovblanket.contracts import Array, ChainState, Hyper, Noise, Scatter, SolveInfo
+from markovblanket.contracts import Array, ChainState, Hyper, Noise, RowLaw, Scatter, SolveInfo
 from markovblanket.priors import Laplace, SpikeSlab
 from markovblanket.priors.scale_mixture import draw_common_factor
 from markovblanket.solvers import CrossPrecision, Dense
@@ -183,19 +183,17 @@ class ScaleMove(Laplace):
 class RowMoveWithoutJacobian(Laplace):
     """The move of the rows of ``(W11, W12)`` without the q powers of r that the rows of ``W12`` bring."""
 
-    def log_row_scales(self, state: ChainState) -> Callable[[Array], float]:
-        """The right law, less the Jacobian that is added elsewhere."""
-        right, q = super().log_row_scales(state), state.W12.shape[1]
-        return lambda r: right(r) - q * float(np.log(r).sum())
+    def row_law(self, state: ChainState) -> RowLaw:
+        """No counts."""
+        return replace(super().row_law(state), counts=np.zeros(len(state.W12)))
 
 
 class RowMoveWithoutShape(Laplace):
     """gamma integrated out of the rows' move as if its hyperprior were flat."""
 
-    def log_row_scales(self, state: ChainState) -> Callable[[Array], float]:
+    def row_law(self, state: ChainState) -> RowLaw:
         """``-pq log(rate + sum_i r_i |w_i|_1)``."""
-        lengths, count = np.abs(state.W12).sum(axis=1), state.W12.size
-        return lambda r: -count * math.log(self.rate + float(r @ lengths))
+        return replace(super().row_law(state), power=state.W12.size)
 
 
 # -------------------------------------------------------------------------------------------- exact zeros
@@ -223,10 +221,10 @@ class SlabOfAll(SpikeSlab):
 class RowMoveOfAll(SpikeSlab):
     """The move of the rows with q powers of r, zeros included."""
 
-    def log_row_scales(self, state: ChainState) -> Callable[[Array], float]:
+    def row_law(self, state: ChainState) -> RowLaw:
         """The Jacobian of entries that cannot move."""
-        right, zeros = super().log_row_scales(state), (state.W12 == 0).sum(axis=1)
-        return lambda r: right(r) + float(zeros @ np.log(r))
+        p, q = state.W12.shape
+        return replace(super().row_law(state), counts=np.full(p, float(q)))
 
 
 # ------------------------------------------------------------------------------------------------ the table

@@ -20,7 +20,7 @@ from numba import njit
 from markovblanket.contracts import Array
 
 # Columns per product: enough for BLAS to be fast, few enough that a correction within the block is cheap.
-BLOCK = 64
+BLOCK = 32
 
 
 @njit(cache=True)
@@ -32,28 +32,27 @@ def visit(
     ``FT`` is ``F'``, q x m, its rows contiguous. Returns how many entries were changed.
     """
     q, p = W21.shape
-    changes = 0
+    uw, changes = np.zeros(p), 0
     for first in range(0, q, BLOCK):
         block = FT[first : first + BLOCK]
         products = np.dot(R, block.T)
         for k in range(len(block)):
-            j, gram = first + k, np.empty(0)
-            w, uw = W21[j], np.zeros(p)
+            w, aj, before = W21[first + k], a[first + k], changes
+            uw[:] = 0.0
             for i in range(p):
                 if w[i] != 0.0:
                     uw += w[i] * U[i]
             for i in range(p):
-                c = U[i, i] * a[j]
+                c = U[i, i] * aj
                 new = draw_entry(rng, -(products[i, k] + uw[i] - c * w[i]), c + 1.0 / v, odds, v)
-                step = new - w[i]
-                if step != 0.0:
-                    if len(gram) == 0:
+                if new != w[i]:
+                    if changes == before:
                         gram = np.dot(block, block[k])
+                    shift(R, U, i, new - w[i], block[k])
+                    shift(products, U, i, new - w[i], gram)
+                    uw += (new - w[i]) * U[i]
                     w[i] = new
                     changes += 1
-                    uw += step * U[i]
-                    shift(R, U, i, step, block[k])
-                    shift(products, U, i, step, gram)
     return changes
 
 
@@ -84,9 +83,11 @@ def relocate(
 
 @njit(cache=True)
 def shift(R: Array, U: Array, i: int, step: float, f: Array) -> None:
-    """``R`` after ``w_ij`` has grown by ``step``."""
+    """``R + step U e_i f'``, in place: ``U W12 F'`` after ``w_ij`` has grown by ``step``."""
     for row in range(len(R)):
-        R[row] += step * U[row, i] * f
+        size = step * U[row, i]
+        for k in range(len(f)):
+            R[row, k] += size * f[k]
 
 
 @njit(cache=True)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from markovblanket.contracts import Array, ChainState, Hyper
+from markovblanket.contracts import Array, ChainState, Hyper, RowLaw
 from markovblanket.priors.scale_mixture import ScaleMixture, draw_common_factor
 from markovblanket.variates import inverse_gaussian
 
@@ -79,13 +78,12 @@ class Laplace(ScaleMixture):
         )
         return c, self._hyper(gamma / c)
 
-    def log_row_scales(self, state: ChainState) -> Callable[[Array], float]:
+    def row_law(self, state: ChainState) -> RowLaw:
         """``-gamma sum_i r_i |w_i|_1``; gamma integrated out, ``-(pq + shape) log(rate + sum_i r_i |w_i|_1)``."""
-        lengths, q = np.abs(state.W12).sum(axis=1), state.W12.shape[1]
-        count, gamma = state.W12.size + self.shape, self.gamma
-        if gamma is not None:
-            return lambda r: q * float(np.log(r).sum()) - gamma * float(r @ lengths)
-        return lambda r: q * float(np.log(r).sum()) - count * math.log(self.rate + float(r @ lengths))
+        (p, q), lengths = state.W12.shape, np.abs(state.W12).sum(axis=1)
+        if self.gamma is not None:
+            return RowLaw(np.full(p, float(q)), self.gamma * lengths, np.zeros(p))
+        return RowLaw(np.full(p, float(q)), lengths, np.zeros(p), p * q + self.shape, self.rate)
 
     def _hyper(self, gamma: float) -> Hyper:
         return {"gamma": float(gamma)} if self.learned else {}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from markovblanket.contracts import Array, ChainState, Hyper
+from markovblanket.contracts import Array, Hyper
 from markovblanket.priors.scale_mixture import ScaleMixture
 
 
@@ -41,9 +40,3 @@ class Normal(ScaleMixture):
     def draw_scales(self, rng: np.random.Generator, W12: Array, hyper: Hyper) -> tuple[Array, Hyper]:
         """The scales are known."""
         return np.full(W12.shape, self.scale**2), hyper
-
-    def log_row_scales(self, state: ChainState) -> Callable[[Array], float]:
-        """``-1/2 sum_i r_i^2 |w_i|^2 / scale^2``."""
-        sizes = np.einsum("ij,ij->i", state.W12, state.W12) / self.scale**2
-        q = state.W12.shape[1]
-        return lambda r: q * float(np.log(r).sum()) - 0.5 * float(r**2 @ sizes)

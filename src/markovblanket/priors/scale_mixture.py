@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from markovblanket.contracts import Array, ChainState, Hyper, Noise, Scatter, SolveInfo, Solver
+from markovblanket.contracts import Array, ChainState, Hyper, Noise, RowLaw, Scatter, SolveInfo, Solver
 from markovblanket.variates import slice
 
 
@@ -33,12 +33,12 @@ class ScaleMixture:
         """No learned scale, no move."""
         return 1.0, hyper
 
-    def log_row_scales(self, state: ChainState) -> Callable[[Array], float]:
+    def row_law(self, state: ChainState) -> RowLaw:
         """``-1/2 sum_ij r_i^2 w_ij^2 / t_ij``: the scales held fixed."""
         weighted = np.divide(state.W12, state.T, out=np.zeros_like(state.W12), where=state.T > 0)
         sizes = np.einsum("ij,ij->i", weighted, state.W12)
-        q = state.W12.shape[1]
-        return lambda r: q * float(np.log(r).sum()) - 0.5 * float(r**2 @ sizes)
+        p, q = state.W12.shape
+        return RowLaw(np.full(p, float(q)), np.zeros(p), sizes)
 
 
 def draw_common_factor(

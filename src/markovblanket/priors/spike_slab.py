@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from markovblanket.contracts import Array, ChainState, Hyper, Scatter, SolveInfo, Solver
+from markovblanket.contracts import Array, ChainState, Hyper, RowLaw, Scatter, SolveInfo, Solver
 from markovblanket.priors import coordinates
 from markovblanket.priors.scale_mixture import ScaleMixture, draw_common_factor
 
@@ -94,14 +93,13 @@ class SpikeSlab(ScaleMixture):
         )
         return c, self._hyper(inclusion, c * c * slab)
 
-    def log_row_scales(self, state: ChainState) -> Callable[[Array], float]:
-        """``-1/2 sum_i r_i^2 |w_i|^2 / slab`` where ``w`` is not zero; or with the slab integrated out."""
+    def row_law(self, state: ChainState) -> RowLaw:
+        """``-1/2 sum_i r_i^2 |w_i|^2 / slab``, or with the slab integrated out; zeros do not move."""
         sizes = np.einsum("ij,ij->i", state.W12, state.W12)
-        counts = np.count_nonzero(state.W12, axis=1)
-        slab, power = self.slab, self.shape + 0.5 * counts.sum()
-        if slab is not None:
-            return lambda r: float(counts @ np.log(r)) - 0.5 * float(r**2 @ sizes) / slab
-        return lambda r: float(counts @ np.log(r)) - power * math.log(self.rate + 0.5 * float(r**2 @ sizes))
+        counts, linear = np.count_nonzero(state.W12, axis=1).astype(float), np.zeros(len(sizes))
+        if self.slab is not None:
+            return RowLaw(counts, linear, sizes / self.slab)
+        return RowLaw(counts, linear, sizes, self.shape + 0.5 * counts.sum(), self.rate)
 
     def _values(self, hyper: Hyper) -> tuple[float, float]:
         """Inclusion and slab, given or learned."""
