@@ -7,6 +7,7 @@ functions cost several times the work.
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 from scipy.linalg.lapack import dgeqrf, dtrtrs
 
 from markovblanket.contracts import Array
@@ -126,18 +127,43 @@ def semidefinite_factor(G: Array) -> Array:
     True
     """
     diagonal = np.diag(G)
-    if not (np.isfinite(G).all() and np.all(diagonal >= 0) and not np.any(G[diagonal == 0])):
+    if not (np.isfinite(G).all() and (diagonal >= 0).all() and not G[diagonal == 0].any()):
         raise ValueError("G must be finite and positive semi-definite; its diagonal rules that out")
-    size = np.sqrt(diagonal)
-    unit = np.where(size > 0, size, 1.0)
-    values, vectors = np.linalg.eigh(G / unit[:, None] / unit)
-    # Rounding of a product such as W12 A W21 leaves eigenvalues of a few epsilon either side of zero.
-    if values[0] < -1e-8 * max(values[-1], 1.0):
+    H, least = _sorted_factor(np.ascontiguousarray(G, dtype=float))
+    if least < -1e-8:  # rounding of a product such as W12 A W21 leaves a few epsilon either side of zero
         raise ValueError(
-            f"G must be positive semi-definite; scaled to unit diagonal it has eigenvalue {values[0]:.3g}"
+            f"G must be positive semi-definite; scaled to unit diagonal it has eigenvalue {least:.3g}"
         )
-    falling = np.argsort(-size, kind="stable")
-    root = stacked_root((size[:, None] * vectors * np.sqrt(np.maximum(values, 0.0)))[falling].T)
+    return np.asarray(H, dtype=float)
+
+
+@njit(cache=True)
+def _sorted_factor(G: Array) -> tuple[Array, float]:
+    """``H``, and the least eigenvalue of G scaled to unit diagonal, relative to the largest if that is above 1."""
+    size = np.sqrt(np.diag(G))
+    unit = np.where(size > 0, size, 1.0)
+    values, vectors = np.linalg.eigh(G / np.outer(unit, unit))
+    falling = np.argsort(-size, kind="mergesort")
+    scaled = vectors * np.sqrt(np.maximum(values, 0.0)) * size.reshape(-1, 1)
+    root = triangular_root(np.ascontiguousarray(scaled[falling].T))
     H = np.empty_like(root)
-    H[falling] = np.where(np.diag(root) < 0, -root, root)  # one H for one G, whatever signs eigh chose
-    return H
+    for k in range(len(falling)):  # one H for one G, whatever signs eigh chose
+        H[falling[k]] = np.where(np.diag(root) < 0, -root[k], root[k])
+    return H, values[0] / max(values[-1], 1.0)
+
+
+@njit(cache=True)
+def triangular_root(stack: Array) -> Array:
+    """:func:`stacked_root` of one part, for compiled callers."""
+    return np.linalg.qr(stack)[1].T.copy()
+
+
+@njit(cache=True)
+def forward(L: Array, M: Array) -> Array:
+    """:func:`solve_lower` for compiled callers, which know that the diagonal of L is not zero."""
+    X = M.copy()
+    for i in range(len(L)):
+        for k in range(i):
+            X[i] -= L[i, k] * X[k]
+        X[i] /= L[i, i]
+    return X

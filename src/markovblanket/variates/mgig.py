@@ -20,10 +20,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 
 from markovblanket.contracts import Array
-from markovblanket.variates.factors import cholesky, semidefinite_factor, solve_lower, stacked_root
-from markovblanket.variates.wishart import draw_root
+from markovblanket.variates.factors import (
+    cholesky,
+    forward,
+    semidefinite_factor,
+    solve_lower,
+    stacked_root,
+    triangular_root,
+)
+from markovblanket.variates.wishart import bartlett, draw_root
 
 __all__ = ["Enclosure", "EnclosureError", "draw", "enclose", "log_density", "semidefinite_factor", "step"]
 
@@ -98,9 +106,7 @@ def step(rng: np.random.Generator, X: Array, order: float, B: Array, G: Array, s
     maps = _Maps.of(order, B, G)
     if order < 0:
         L = stacked_root(solve_lower(L, np.eye(len(L))))
-    for _ in range(steps):
-        L = _apply(L, maps.H, *maps.draw(rng))
-    return _square(L, inverse=order < 0)
+    return _square(_walk(rng, L, maps.H, maps.root, maps.df, steps), inverse=order < 0)
 
 
 def enclose(
@@ -256,7 +262,8 @@ class _Maps:
         if order < 0:
             B, G = G, B
         L = cholesky(B, "MGIG: the matrix B (G for negative order)")
-        return cls(2.0 * abs(order), solve_lower(L, np.eye(p)).T, semidefinite_factor(G))
+        root = np.ascontiguousarray(solve_lower(L, np.eye(p)).T)
+        return cls(2.0 * abs(order), root, semidefinite_factor(G))
 
     def draw(self, rng: np.random.Generator) -> tuple[Array, Array]:
         """Roots of ``Y ~ Wishart_p(2 order, B^-1)`` and ``W0 ~ Wishart_p(2 order, I)``."""
@@ -268,10 +275,20 @@ class _Maps:
 # draw that is nearly singular costs no digits, and what comes out is positive definite by construction.
 
 
+@njit(cache=True)
 def _apply(L: Array, H: Array, R: Array, T: Array) -> Array:
     """Root of ``Y + H (W0 + H' X^-1 H)^-1 H'``."""
-    K = stacked_root(T.T, solve_lower(L, H))
-    return stacked_root(R.T, solve_lower(K, H.T))
+    K = triangular_root(np.concatenate((T.T, forward(L, H))))
+    return triangular_root(np.concatenate((R.T, forward(K, H.T))))
+
+
+@njit(cache=True)
+def _walk(rng: np.random.Generator, L: Array, H: Array, root: Array, df: float, steps: int) -> Array:
+    """Root of what so many random maps, one after the other, make of ``L L'``."""
+    for _ in range(steps):
+        R = np.dot(root, bartlett(rng, df, len(H)))
+        L = _apply(L, H, R, bartlett(rng, df, len(H)))
+    return L
 
 
 def _compose(H: Array, past: list[tuple[Array, Array]]) -> tuple[Array, Array]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+from numba import njit
 from scipy.special import multigammaln
 
 from markovblanket.contracts import Array
@@ -102,8 +105,17 @@ def draw_root(rng: np.random.Generator, df: float, p: int) -> Array:
     """
     if not p - 1 < df < np.inf:
         raise ValueError(f"Wishart on {p} x {p} matrices: needs more than {p - 1} degrees of freedom, got {df}")
-    T = np.tril(rng.standard_normal((p, p)), -1)
-    T.flat[:: p + 1] = np.sqrt(rng.chisquare(df - np.arange(p)))
+    T: Array = bartlett(rng, float(df), p)
+    return T
+
+
+@njit(cache=True)
+def bartlett(rng: np.random.Generator, df: float, p: int) -> Array:
+    """:func:`draw_root` for compiled callers, which know that ``df`` is large enough."""
+    T = rng.standard_normal((p, p))
+    for i in range(p):
+        T[i, i] = math.sqrt(rng.chisquare(df - i))
+        T[i, i + 1 :] = 0.0
     return T
 
 
