@@ -123,7 +123,7 @@ def mixing(sizes: list[tuple[int, int, int]], sweeps: int) -> list[dict]:
         X = (data - data.mean(axis=0)) / data.std(axis=0)
         problem = Problem(from_columns(X[:, :p], X[:, p:]), Laplace(), Dual())
         with_moves = effective(problem, sweeps)
-        rows, gibbs.draw_row_scales = gibbs.draw_row_scales, lambda rng, state, G, problem: np.ones(len(G))
+        rows, gibbs.draw_row_scales = gibbs.draw_row_scales, lambda rng, state, G, s, problem: np.ones(len(G))
         without = effective(problem, sweeps)
         gibbs.draw_row_scales = rows
         print(f"  p, q, n = {p}, {q}, {n}, effective draws per 100 sweeps, without -> with row moves:")

@@ -103,7 +103,7 @@ def test_query_block_is_drawn_from_its_conditional(setting: Setting, monkeypatch
     one, other, data = setting.one, setting.other, setting.scatter
     listener = Listener(one.W11)
     monkeypatch.setattr(gibbs.mgig, "step", listener)
-    gibbs.draw_query(np.random.default_rng(0), one.W11, gibbs.query_quadratic(one.W12, data), data)
+    gibbs.draw_query(np.random.default_rng(0), one.W11, gibbs.row_products(one.W12, data)[0], data)
     [(_, W11, order, B, G)] = listener.calls
     assert W11 is one.W11
     gain = mgig.log_density(other.W11, order, B, G) - mgig.log_density(one.W11, order, B, G)
@@ -115,7 +115,7 @@ def test_joint_scale_is_drawn_from_its_conditional(setting: Setting, monkeypatch
     one, data = setting.one, setting.scatter
     listener = Listener(np.log(1.3))
     monkeypatch.setattr(scale_mixture.slice, "step", listener)
-    quadratic = np.vdot(np.linalg.inv(one.W11), gibbs.query_quadratic(one.W12, data))
+    quadratic = np.vdot(np.linalg.inv(one.W11), gibbs.row_products(one.W12, data)[0])
     c, hyper = LEARNED.draw_factor(
         np.random.default_rng(0), one.hyper, np.vdot(one.W12, data.S12), float(quadratic)
     )
@@ -143,8 +143,8 @@ def test_row_scales_are_drawn_from_their_conditional(
     one = replace(one, T=np.full((p, q), 0.49)) if name == "normal" else one
     listener = Listener(np.full(p, 1.3))
     monkeypatch.setattr(gibbs.rowscales, "draw", listener)
-    G = gibbs.query_quadratic(one.W12, setting.scatter)
-    gibbs.draw_row_scales(np.random.default_rng(0), one, G, Problem(setting.scatter, prior, Dense()))
+    products = gibbs.row_products(one.W12, setting.scatter)
+    gibbs.draw_row_scales(np.random.default_rng(0), one, *products, Problem(setting.scatter, prior, Dense()))
     [(_, power, M, s, law)] = listener.calls
 
     def log_density(log_r: Array) -> float:

@@ -11,7 +11,7 @@ from scipy import stats
 
 from markovblanket import gibbs, scatter
 from markovblanket.contracts import ChainState, Prior, Problem, Solver, SweepInfo
-from markovblanket.priors import Normal, laplace
+from markovblanket.priors import Normal, laplace, scale_mixture
 from markovblanket.solvers import Dense, Dual
 from statistical.reference import Array
 from statistical.settings import (
@@ -43,9 +43,10 @@ def problem_of(setting: Setting, prior: Prior = LEARNED, solver: Solver | None =
 def test_a_sweep_hands_on_what_it_drew(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
     """W11 given the scaled W12, both then scaled by rows, and the scales T given the W12 that came out."""
     p, q = setting.one.W12.shape
-    moves = np.linspace(0.5, -0.3, p + (p > 1))
-    query, scales = Listener(setting.other.W11), Listener(1 / setting.other.T)
-    monkeypatch.setattr(gibbs.slice, "step", Listener(np.log(1.7), *moves))
+    moves = np.linspace(0.5, -0.3, p)
+    query, scales, rows = Listener(setting.other.W11), Listener(1 / setting.other.T), Listener(np.exp(moves))
+    monkeypatch.setattr(scale_mixture.slice, "step", Listener(np.log(1.7)))
+    monkeypatch.setattr(gibbs.rowscales, "draw", rows)
     monkeypatch.setattr(gibbs, "draw_query", query)
     monkeypatch.setattr(laplace.inverse_gaussian, "draw", scales)
     problem = problem_of(setting)
@@ -55,7 +56,11 @@ def test_a_sweep_hands_on_what_it_drew(setting: Setting, monkeypatch: pytest.Mon
     [(_, W11, G, _)] = query.calls
     assert W11 is setting.one.W11
     np.testing.assert_allclose(G, 1.7**2 * drawn @ (setting.X2.T @ setting.X2 + np.eye(q)) @ drawn.T)
-    expected = rescaled(replace(setting.other, W12=1.7 * drawn), moves[:p] + (moves[-1] if p > 1 else 0.0))
+    [(_, _, M, s, _)] = rows.calls
+    np.testing.assert_allclose(s, 1.7 * np.einsum("ij,ij->i", drawn, setting.X1.T @ setting.X2), atol=1e-10)
+    B = setting.X1.T @ setting.X1 + np.eye(p)
+    np.testing.assert_allclose(M, B * setting.other.W11 + np.linalg.inv(setting.other.W11) * G)
+    expected = rescaled(replace(setting.other, W12=1.7 * drawn), moves)
     np.testing.assert_allclose(state.W11, expected.W11)
     np.testing.assert_allclose(state.W12, expected.W12)
     [(_, mean, _)] = scales.calls

@@ -235,12 +235,12 @@ class Problem:
     @property
     def p(self) -> int:
         """Number of query variables."""
-        return self.scatter.S12.shape[0]
+        return len(self.scatter.B)
 
     @property
     def q(self) -> int:
         """Number of remaining variables."""
-        return self.scatter.S12.shape[1]
+        return self.scatter.F.shape[1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from scipy import linalg
 from markovblanket import gaps
 from markovblanket.contracts import Array, ChainState, Columns
 from markovblanket.margins import Gaps, Indices, Margin, moving_column, normal_scores
-from markovblanket.scatter import FactorScatter, rest_degrees
+from markovblanket.scatter import Factored, rest_degrees
 from markovblanket.variates import wishart
 
 if TYPE_CHECKING:
@@ -38,17 +38,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class MovingScatter(FactorScatter):
-    """The scatter of a :class:`Copula`'s columns, whose fixed part is not worked out again."""
+class MovingScatter(Factored):
+    """The scatter of a :class:`Copula`'s columns, whose fixed part is not worked out again.
 
+    ``Y`` is ``X1'`` in the basis of the factor, whose rows need not be orthogonal here.
+    """
+
+    Y: Array
     source: Copula
     X_J: Array
-    coordinates: Array
 
-    @property
-    def Y(self) -> Array:
-        """``X1'`` in the basis of the factor, whose rows need not be orthogonal here."""
-        return self.coordinates
+    @cached_property
+    def S12(self) -> Array:
+        """``Y F``."""
+        return self.Y @ self.F
 
     @cached_property
     def inverse_diagonal(self) -> Array:
@@ -120,12 +123,12 @@ class Copula:
         X2 = self._refresh_rest(rng, X1, X2, M, state) if self._one_by_one else X2
         return Columns(X1, X2)
 
-    def scatter(self, columns: Columns) -> FactorScatter:
+    def scatter(self, columns: Columns) -> MovingScatter:
         """The scatter of the columns as they stand; the factor of the fixed ones is never computed again."""
         X1, X2 = columns.X1, columns.X2
         X_J = X2[:, self._J]
         F, basis = self._factor(X_J) if self.rest else (self._fixed_factor, self._basis)
-        return MovingScatter(len(X1), X1.T @ X1, X1.T @ X2, F, self, X_J, X1.T @ basis)
+        return MovingScatter(len(X1), X1.T @ X1, F, X1.T @ basis, self, X_J)
 
     def moving(self, columns: Columns) -> Array:
         """The columns that move, those of the query first."""
@@ -233,7 +236,7 @@ class Copula:
     @cached_property
     def _fixed_inverse_diagonal(self) -> Array:
         """``diag(A_KK^-1)``."""
-        return FactorScatter(len(self.X2), np.empty((0, 0)), np.empty((0, 0)), self._fixed_factor).inverse_diagonal
+        return Factored(len(self.X2), np.empty((0, 0)), self._fixed_factor).inverse_diagonal
 
     @cached_property
     def _hat(self) -> tuple[Array, Array]:

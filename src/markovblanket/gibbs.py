@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from markovblanket import rowscales
-from markovblanket.contracts import Array, ChainState, Columns, Draw, Hyper, Problem, Scatter, SweepInfo
+from markovblanket.contracts import Array, ChainState, Columns, Draw, Hyper, Prior, Problem, Scatter, SweepInfo
 from markovblanket.variates import mgig, wishart
 
 
@@ -17,10 +17,11 @@ def sweep(rng: np.random.Generator, state: ChainState, problem: Problem) -> tupl
     columns, problem = refresh(rng, state, problem)  # X  | W, Y  (constant for complete Gaussian data)
     scatter, prior = problem.scatter, problem.prior
     W12, solve = prior.draw_cross(rng, state, scatter, problem.solver)  # W12  | W11, T, S
-    c, hyper, G = draw_common_scale(rng, state, W12, problem)  # scale of (W12, T, hyper)  | W11, S
-    W12, T = c * W12, c * c * state.T
+    G, s = row_products(W12, scatter)
+    c, hyper = draw_common_scale(rng, state, G, s, prior)  # scale of (W12, T, hyper)  | W11, S
+    W12, T, G, s = c * W12, c * c * state.T, c * c * G, c * s
     W11 = draw_query(rng, state.W11, G, scatter)  # W11  | W12, S
-    r = draw_row_scales(rng, ChainState(W11, W12, T, hyper), G, problem)  # scales of rows of (W11, W12)  | S
+    r = draw_row_scales(rng, ChainState(W11, W12, T, hyper), G, s, problem)  # scales of rows of (W11, W12)  | S
     W11, W12 = W11 * np.sqrt(np.outer(r, r)), r[:, None] * W12
     T, hyper = prior.draw_scales(rng, W12, hyper)  # T, hyper  | W12
     return ChainState(W11, W12, T, hyper, columns), SweepInfo(solve.iterations, solve.residual, c)
@@ -34,14 +35,18 @@ def refresh(rng: np.random.Generator, state: ChainState, problem: Problem) -> tu
     return columns, replace(problem, scatter=problem.latent.scatter(columns))
 
 
+def row_products(W12: Array, scatter: Scatter) -> tuple[Array, Array]:
+    """``G = W12 A W21`` with ``A = I + F'F``, and the diagonal of ``W12 S21`` with ``S21 = F'Y'``."""
+    V = scatter.times_factor(W12)
+    return W12 @ W12.T + V @ V.T, np.einsum("ik,ik->i", V, scatter.Y)
+
+
 def draw_common_scale(
-    rng: np.random.Generator, state: ChainState, W12: Array, problem: Problem
-) -> tuple[float, Hyper, Array]:
-    """The prior's joint move of ``(W12, T, hyper)``: its factor c, the new hyperparameters, and ``G`` after it."""
-    G = query_quadratic(W12, problem.scatter)
-    linear, quadratic = np.vdot(W12, problem.scatter.S12), np.vdot(np.linalg.inv(state.W11), G)
-    c, hyper = problem.prior.draw_factor(rng, state.hyper, float(linear), float(quadratic))
-    return c, hyper, c * c * G
+    rng: np.random.Generator, state: ChainState, G: Array, s: Array, prior: Prior
+) -> tuple[float, Hyper]:
+    """The prior's joint move of ``(W12, T, hyper)``: its factor c, and the new hyperparameters."""
+    quadratic = np.vdot(np.linalg.inv(state.W11), G)
+    return prior.draw_factor(rng, state.hyper, float(s.sum()), float(quadratic))
 
 
 def draw_query(rng: np.random.Generator, W11: Array, G: Array, scatter: Scatter) -> Array:
@@ -52,7 +57,7 @@ def draw_query(rng: np.random.Generator, W11: Array, G: Array, scatter: Scatter)
     return mgig.step(rng, W11, (scatter.n + len(W11) + 1) / 2, scatter.B, G)
 
 
-def draw_row_scales(rng: np.random.Generator, state: ChainState, G: Array, problem: Problem) -> Array:
+def draw_row_scales(rng: np.random.Generator, state: ChainState, G: Array, s: Array, problem: Problem) -> Array:
     """Factors r of the joint move ``W11 -> R^1/2 W11 R^1/2``, ``W12 -> R W12`` with ``R = diag(r)``.
 
     Given ``W12``, ``W11`` hardly moves when the query variables are well explained, and the other way round: the
@@ -68,14 +73,7 @@ def draw_row_scales(rng: np.random.Generator, state: ChainState, G: Array, probl
     p = len(state.W11)
     power = (problem.scatter.n + p + 1) / 2
     M = problem.scatter.B * state.W11 + np.linalg.inv(state.W11) * G
-    s = np.einsum("ij,ij->i", state.W12, problem.scatter.S12)
     return rowscales.draw(rng, power, M, s, problem.prior.row_law(state))
-
-
-def query_quadratic(W12: Array, scatter: Scatter) -> Array:
-    """``G = W12 A W21`` with ``A = I + F'F``."""
-    V = scatter.times_factor(W12)
-    return W12 @ W12.T + V @ V.T
 
 
 def start(rng: np.random.Generator, problem: Problem) -> ChainState:

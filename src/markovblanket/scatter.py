@@ -23,12 +23,11 @@ LARGEST = 1e150
 
 
 @dataclass(frozen=True)
-class FactorScatter:
-    """``S11``, ``S12`` and a factor ``F`` of ``S22``, of ``n`` rows."""
+class Factored:
+    """What follows from ``S11`` and from a factor ``F`` of ``S22``, of ``n`` rows."""
 
     n: int
     S11: Array
-    S12: Array
     F: Array
 
     @property
@@ -48,11 +47,6 @@ class FactorScatter:
         return self.S11 + np.eye(len(self.S11))
 
     @cached_property
-    def Y(self) -> Array:
-        """``S12 = Y F``: as S is positive semi-definite, the rows of ``S12`` lie in the span of those of ``F``."""
-        return self.S12 @ self.F.T / self.row_sizes
-
-    @cached_property
     def row_sizes(self) -> Array:
         """``diag(F F')``: the eigenvalues of ``S22`` that are not zero, while the rows are orthogonal."""
         return np.einsum("kj,kj->k", self.F, self.F)
@@ -68,6 +62,18 @@ class FactorScatter:
         squares = self.F**2 / self.row_sizes[:, None]
         on_span = (squares / (1 + self.row_sizes)[:, None]).sum(axis=0)
         return np.maximum(1.0 - squares.sum(axis=0), 0.0) + on_span
+
+
+@dataclass(frozen=True)
+class FactorScatter(Factored):
+    """``S11``, ``S12`` and a factor ``F`` of ``S22`` with orthogonal rows, of ``n`` rows."""
+
+    S12: Array
+
+    @cached_property
+    def Y(self) -> Array:
+        """``S12 = Y F``: as S is positive semi-definite, the rows of ``S12`` lie in the span of those of ``F``."""
+        return self.S12 @ self.F.T / self.row_sizes
 
 
 def rest_degrees(n: int, q: int) -> int:
@@ -97,7 +103,7 @@ def from_columns(X1: Array, X2: Array) -> FactorScatter:
     """The scatter of Gaussian columns: ``S11 = X1'X1``, ``S12 = X1'X2`` and a factor of ``X2'X2``."""
     n, q = X2.shape
     F: Array = X2 if n <= q else linalg.qr(X2, mode="r")[0][:q]
-    return FactorScatter(n, X1.T @ X1, X1.T @ X2, rotated(F))
+    return FactorScatter(n, X1.T @ X1, rotated(F), X1.T @ X2)
 
 
 def from_matrix(S: Array, n: int, p: int) -> FactorScatter:
@@ -109,7 +115,7 @@ def from_matrix(S: Array, n: int, p: int) -> FactorScatter:
         If ``S`` is not finite, symmetric and positive semi-definite.
     """
     S = checked(S)
-    return FactorScatter(n, S[:p, :p], S[:p, p:], rotated(semidefinite_root(S[p:, p:])))
+    return FactorScatter(n, S[:p, :p], rotated(semidefinite_root(S[p:, p:])), S[:p, p:])
 
 
 def rotated(F: Array) -> Array:

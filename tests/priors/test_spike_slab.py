@@ -12,7 +12,7 @@ from scipy import stats
 
 from markovblanket import scatter
 from markovblanket.contracts import ChainState
-from markovblanket.priors import SpikeSlab, spike_slab
+from markovblanket.priors import SpikeSlab, coordinates, spike_slab
 from markovblanket.solvers import Dual
 from statistical.entrywise import Plain, log_evidence
 
@@ -31,7 +31,10 @@ def problem(p, q, n, seed=0):
 
 
 @pytest.mark.parametrize("size", [(1, 1, 3), (1, 5, 9), (3, 4, 20), (2, 64, 30), (3, 150, 40), (5, 200, 12)])
-def test_compiled_draw_is_the_plain_one(size):
+def test_compiled_draw_is_the_plain_one(size, monkeypatch):
+    """With every entry decided on its own, random number for random number."""
+    right = coordinates.visit
+    monkeypatch.setattr(coordinates, "visit", lambda *given: right(*given, 0.0))
     data, state, rng = problem(*size)
     twin = np.random.default_rng()
     for _ in range(5):
@@ -78,10 +81,12 @@ def exact(rng, size, probability, laws, shape):
     return draws.reshape(size, *shape)
 
 
+@pytest.mark.parametrize("rare", [0.0, 0.02, 0.4])
 @pytest.mark.parametrize("given", [(0.35, 0.8), (0.1, 4.0)], ids=str)
-def test_draws_keep_the_enumerated_law(given):
+def test_draws_keep_the_enumerated_law(given, rare, monkeypatch):
     """From exact draws, one draw later: sets by chi-square, entries by their moments; 1e-7 each."""
-    prior = SpikeSlab(*given)
+    right, prior = coordinates.visit, SpikeSlab(*given)
+    monkeypatch.setattr(coordinates, "visit", lambda *arguments: right(*arguments, rare))
     data, state, rng = problem(2, 3, 12, seed=3)
     probability, laws = enumerated(data, state, prior)
     before = exact(rng, 20_000, probability, laws, state.W12.shape)
@@ -95,6 +100,21 @@ def test_draws_keep_the_enumerated_law(given):
         change = (f(after) - f(before)).reshape(len(after), -1)
         z = change.mean(axis=0) / change.std(axis=0, ddof=1) * math.sqrt(len(after))
         assert np.abs(z).max() < 6.2
+
+
+def test_rare_entries_are_as_often_there_as_they_should_be():
+    """400 columns of noise, 2000 draws: how many entries are not zero, decided one by one and together."""
+    data, state, rng = problem(2, 400, 60)
+    U, a, FT = np.linalg.inv(state.W11), 1 + data.column_sizes, np.ascontiguousarray(data.F.T)
+    counts = {rare: np.empty(2000) for rare in (0.0, 0.02)}
+    for rare, found in counts.items():
+        for r in range(len(found)):
+            W21, R = np.zeros((400, 2)), np.zeros((2, len(data.F)))
+            coordinates.visit(rng, W21, U, R, FT, a, -3.0, 1.0, rare)
+            found[r] = np.count_nonzero(W21)
+    assert counts[0.02].mean() > 1
+    assert stats.ttest_ind(counts[0.0], counts[0.02]).pvalue > 1e-6
+    assert stats.bartlett(counts[0.0], counts[0.02]).pvalue > 1e-6
 
 
 def test_near_duplicates_share_their_edge():

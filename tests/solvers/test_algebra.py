@@ -80,7 +80,7 @@ def test_zero_noise_is_the_mean(size, solver):
 def test_unit_noise_is_a_square_root_of_the_covariance(size, solver):
     p, q, n = size
     U, T, scatter, X = problem(np.random.default_rng(3), *size)
-    silent = FactorScatter(n, scatter.S11, np.zeros((p, q)), scatter.F)  # no S12: the draw is the noise part
+    silent = FactorScatter(n, scatter.S11, scatter.F, np.zeros((p, q)))  # no S12: the draw is the noise part
     root = np.stack([solver.draw(U, T, silent, e)[0].ravel() for e in unit_noises(p, q, len(scatter.F))], axis=1)
     covariance = np.linalg.inv(precision_from_the_model_page(U, T, X, p))
     np.testing.assert_allclose(root @ root.T, covariance, rtol=1e-7, atol=1e-10 * np.abs(covariance).max())

@@ -8,6 +8,11 @@ out and integrated out, given all else (``a_j = 1 + |f_j|^2``, ``R = Y + U W12 F
 
 ``R`` is kept up to date, which costs p m when an entry changes; most stay zero. Products with the columns of ``F``
 are taken a block of columns at a time, and corrected within the block.
+
+Nearly all entries are zero and all but sure to stay so. To decide those one by one would take more time than the
+products, so they are decided together: where ``b`` shows that the probability is below ``rare``, which takes one
+comparison, entries are passed over until the next success of a coin with that probability, and the entry found
+there is taken up with its own probability divided by ``rare``.
 """
 
 from __future__ import annotations
@@ -21,39 +26,74 @@ from markovblanket.contracts import Array
 
 # Columns per product: enough for BLAS to be fast, few enough that a correction within the block is cheap.
 BLOCK = 32
+RARE = 0.02
 
 
 @njit(cache=True)
 def visit(
-    rng: np.random.Generator, W21: Array, U: Array, R: Array, FT: Array, a: Array, odds: float, v: float
+    rng: np.random.Generator,
+    W21: Array,
+    U: Array,
+    R: Array,
+    FT: Array,
+    a: Array,
+    odds: float,
+    v: float,
+    rare: float = RARE,
 ) -> int:
     """Draw every entry in turn, given all others; ``W21`` (q x p) and ``R`` (p x m) change in place.
 
     ``FT`` is ``F'``, q x m, its rows contiguous. Returns how many entries were changed.
     """
-    q, p = W21.shape
-    uw, changes = np.zeros(p), 0
+    (q, p), limits = W21.shape, rare_below(U, a.min(), odds, v, rare)
+    uw, changes, wait = np.zeros(p), 0, waiting_time(rng, rare)
     for first in range(0, q, BLOCK):
         block = FT[first : first + BLOCK]
-        products = np.dot(R, block.T)
+        products = np.dot(block, R.T)
         for k in range(len(block)):
-            w, aj, before = W21[first + k], a[first + k], changes
-            uw[:] = 0.0
+            w, before = W21[first + k], changes
+            multiply(uw, U, w)
             for i in range(p):
-                if w[i] != 0.0:
-                    uw += w[i] * U[i]
-            for i in range(p):
-                c = U[i, i] * aj
-                new = draw_entry(rng, -(products[i, k] + uw[i] - c * w[i]), c + 1.0 / v, odds, v)
+                c = U[i, i] * a[first + k]
+                b, h, new = c * w[i] - products[k, i] - uw[i], c + 1.0 / v, 0.0
+                if b * b >= limits[i]:
+                    new = draw_entry(rng, b, h, odds, v, 1.0)
+                elif wait > 0:
+                    wait -= 1
+                else:
+                    wait = waiting_time(rng, rare)
+                    new = draw_entry(rng, b, h, odds, v, rare)
                 if new != w[i]:
                     if changes == before:
                         gram = np.dot(block, block[k])
-                    shift(R, U, i, new - w[i], block[k])
-                    shift(products, U, i, new - w[i], gram)
+                    shift(R, new - w[i], U[i], block[k])
+                    shift(products, new - w[i], gram, U[i])
                     uw += (new - w[i]) * U[i]
                     w[i] = new
                     changes += 1
     return changes
+
+
+@njit(cache=True)
+def rare_below(U: Array, a: float, odds: float, v: float, rare: float) -> Array:
+    """For every row the ``b^2`` below which no entry, ``a`` being the least ``a_j``, is as likely as ``rare``."""
+    h = np.diag(U) * a + 1.0 / v
+    return 2 * h * (math.log(rare / (1 - rare)) - odds + 0.5 * np.log(v * h)) if rare > 0.0 else np.zeros(len(U))
+
+
+@njit(cache=True)
+def waiting_time(rng: np.random.Generator, rare: float) -> int:
+    """How many coins fail before the first success."""
+    return int(math.log1p(-rng.random()) / math.log1p(-rare)) if rare > 0.0 else 0
+
+
+@njit(cache=True)
+def multiply(uw: Array, U: Array, w: Array) -> None:
+    """``uw = U w``, where most of w is zero."""
+    uw[:] = 0.0
+    for i in range(len(w)):
+        if w[i] != 0.0:
+            uw += w[i] * U[i]
 
 
 @njit(cache=True)
@@ -66,7 +106,7 @@ def relocate(
     not which. Among near-duplicates, where entries drawn one at a time stay where they are, this hops freely.
     Returns the new place.
     """
-    shift(R, U, i, -W21[j, i], FT[j])
+    shift(R, -W21[j, i], U[i], FT[j])
     W21[j, i] = 0.0
     products, weight = np.dot(FT, R[i]), np.full(len(W21), -np.inf)
     for k in range(len(W21)):
@@ -77,23 +117,23 @@ def relocate(
     k = min(np.searchsorted(ladder, rng.random() * ladder[-1], side="right"), len(W21) - 1)
     h = U[i, i] * a[k] + 1.0 / v
     W21[k, i] = -products[k] / h + rng.standard_normal() / math.sqrt(h)
-    shift(R, U, i, W21[k, i], FT[k])
+    shift(R, W21[k, i], U[i], FT[k])
     return k
 
 
 @njit(cache=True)
-def shift(R: Array, U: Array, i: int, step: float, f: Array) -> None:
-    """``R + step U e_i f'``, in place: ``U W12 F'`` after ``w_ij`` has grown by ``step``."""
-    for row in range(len(R)):
-        size = step * U[row, i]
-        for k in range(len(f)):
-            R[row, k] += size * f[k]
+def shift(M: Array, step: float, left: Array, right: Array) -> None:
+    """``M + step left right'``, in place."""
+    for row in range(len(left)):
+        size = step * left[row]
+        for k in range(len(right)):
+            M[row, k] += size * right[k]
 
 
 @njit(cache=True)
-def draw_entry(rng: np.random.Generator, b: float, h: float, odds: float, v: float) -> float:
-    """Zero, or normal: an entry given all others."""
-    if rng.random() * (1.0 + math.exp(-odds - log_evidence(b, h, v))) >= 1.0:
+def draw_entry(rng: np.random.Generator, b: float, h: float, odds: float, v: float, rare: float) -> float:
+    """Zero, or normal: an entry given all others; not zero with its probability divided by ``rare``."""
+    if rng.random() * rare * (1.0 + math.exp(-odds - log_evidence(b, h, v))) >= 1.0:
         return 0.0
     return b / h + rng.standard_normal() / math.sqrt(h)
 
