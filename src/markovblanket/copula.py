@@ -30,7 +30,7 @@ from scipy import linalg
 from markovblanket import gaps
 from markovblanket.contracts import Array, ChainState, Columns
 from markovblanket.margins import Gaps, Indices, Margin, moving_column, normal_scores
-from markovblanket.scatter import Factored, rest_degrees
+from markovblanket.scatter import Factored, rest_degrees, times_transpose
 from markovblanket.variates import wishart
 
 if TYPE_CHECKING:
@@ -54,9 +54,25 @@ class MovingScatter(Factored):
         return self.Y @ self.F
 
     @cached_property
+    def row_sizes(self) -> Array:
+        """``diag(F F')``."""
+        return self.source.fixed_row_sizes + np.einsum("kj,kj->k", self._F_J, self._F_J)
+
+    @cached_property
+    def column_sizes(self) -> Array:
+        """``diag(S22)``."""
+        sizes = self.source.fixed_column_sizes.copy()
+        sizes[self.source.J] = np.einsum("kj,kj->j", self._F_J, self._F_J)
+        return sizes
+
+    @cached_property
     def inverse_diagonal(self) -> Array:
         """``diag(A^-1)``."""
         return self.source.inverse_diagonal(self.X_J)
+
+    @cached_property
+    def _F_J(self) -> Array:
+        return self.F[:, self.source.J]
 
 
 @dataclass(frozen=True)
@@ -99,7 +115,7 @@ class Copula:
             X[:, k], margins[int(k)] = moving_column(columns[k].values, continuous)
         query = {k: margin for k, margin in margins.items() if k < p}
         rest = {k - p: margin for k, margin in margins.items() if k >= p}
-        return cls(X[:, :p].copy(), X[:, p:].copy(), query, rest)
+        return cls(X[:, :p].copy(), X[:, p:].copy(order="F"), query, rest)
 
     @property
     def moves(self) -> bool:
@@ -114,25 +130,26 @@ class Copula:
         """``X | W, Y``, column by column."""
         assert state.columns is not None
         X1, X2 = state.columns.X1, state.columns.X2
-        M = X2 @ state.W12.T
+        M = times_transpose(state.W12, X2).T
         X1 = self._refresh_query(rng, X1, M, state.W11) if self.query else X1
+        X2 = X2.copy(order="K") if self.rest else X2
         if self._missing:
-            M_J = self._row_inverse(X2[:, self._J])
-            X2 = gaps.fill(rng, X1, X2, state, self._missing, M_J, self.degrees(*X2.shape))
-            M = X2 @ state.W12.T
-        X2 = self._refresh_rest(rng, X1, X2, M, state) if self._one_by_one else X2
+            inverse = self._row_inverse(X2[:, self.J])
+            M = gaps.fill(rng, X1, X2, M, state, self._missing, inverse, self.degrees(*X2.shape))
+        if self._one_by_one:
+            X2[:, self.J] = self._refresh_rest(rng, X1, X2[:, self.J], M, state)
         return Columns(X1, X2)
 
     def scatter(self, columns: Columns) -> MovingScatter:
         """The scatter of the columns as they stand; the factor of the fixed ones is never computed again."""
         X1, X2 = columns.X1, columns.X2
-        X_J = X2[:, self._J]
-        F, basis = self._factor(X_J) if self.rest else (self._fixed_factor, self._basis)
+        X_J = X2[:, self.J]
+        F, basis = self._factor(X_J) if self.rest else (self._frame, self._basis)
         return MovingScatter(len(X1), X1.T @ X1, F, X1.T @ basis, self, X_J)
 
     def moving(self, columns: Columns) -> Array:
         """The columns that move, those of the query first."""
-        return np.hstack([columns.X1[:, list(self.query)], columns.X2[:, self._J]])
+        return np.hstack([columns.X1[:, list(self.query)], columns.X2[:, self.J]])
 
     def inverse_diagonal(self, X_J: Array) -> Array:
         """``diag(A^-1)``, by blocks: with ``P = A_KK^-1 A_KJ`` and the Schur complement of ``A_KK``."""
@@ -143,7 +160,7 @@ class Copula:
             sizes = np.einsum("kj,kj->k", self._fixed_factor, self._fixed_factor)
             P = self._fixed_factor.T @ ((self._basis.T @ X_J) / (1 + sizes)[:, None])
             out[self._K] += np.einsum("jk,jk->j", P @ inverse, P)
-            out[self._J] = np.diag(inverse)
+            out[self.J] = np.diag(inverse)
         return out
 
     def _refresh_query(self, rng: np.random.Generator, X1: Array, M: Array, W11: Array) -> Array:
@@ -154,21 +171,21 @@ class Copula:
             X1[:, i] = margin.draw(rng, X1[:, i], -others / W11[i, i], W11[i, i] ** -0.5)
         return X1
 
-    def _refresh_rest(self, rng: np.random.Generator, X1: Array, X2: Array, M: Array, state: ChainState) -> Array:
+    def _refresh_rest(self, rng: np.random.Generator, X1: Array, X_J: Array, M: Array, state: ChainState) -> Array:
         """The same for the moving columns of the rest, with their rows of ``W22``."""
-        X2, M, W12 = X2.copy(), M.copy(), state.W12[:, self._J]
-        W_JJ, fixed = self._draw_W22(rng, X2[:, self._J])
+        X_J, M, W12 = X_J.copy(), M.copy(), state.W12[:, self.J]
+        W_JJ, fixed = self._draw_W22(rng, X_J)
         UW12 = np.linalg.solve(state.W11, W12)
         w = np.diag(W_JJ) + np.einsum("ij,ij->j", W12, UW12)
         linear = X1 @ W12 + fixed
         for k, (j, margin) in enumerate(self.rest.items()):
             if j not in self._one_by_one:
                 continue
-            x = X2[:, j].copy()
-            others = linear[:, k] + X2[:, self._J] @ W_JJ[:, k] + M @ UW12[:, k] - x * w[k]
-            X2[:, j] = margin.draw(rng, x, -others / w[k], w[k] ** -0.5)
-            M += np.outer(X2[:, j] - x, W12[:, k])
-        return X2
+            x = X_J[:, k].copy()
+            others = linear[:, k] + X_J @ W_JJ[:, k] + M @ UW12[:, k] - x * w[k]
+            X_J[:, k] = margin.draw(rng, x, -others / w[k], w[k] ** -0.5)
+            M += np.outer(X_J[:, k] - x, W12[:, k])
+        return X_J
 
     def _draw_W22(self, rng: np.random.Generator, X_J: Array) -> tuple[Array, Array]:
         """``W22.1_JJ`` and ``X_K W22.1_KJ`` given the columns."""
@@ -209,12 +226,13 @@ class Copula:
         return {j for j, m in self.rest.items() if not (isinstance(m, Gaps) and j in self._missing)}
 
     @cached_property
-    def _J(self) -> Indices:
+    def J(self) -> Indices:
+        """Positions of the moving columns of the rest."""
         return np.fromiter(self.rest, dtype=np.intp)
 
     @cached_property
     def _K(self) -> Indices:
-        return np.setdiff1d(np.arange(self.X2.shape[1]), self._J)
+        return np.setdiff1d(np.arange(self.X2.shape[1]), self.J)
 
     @cached_property
     def _basis(self) -> Array:
@@ -246,11 +264,29 @@ class Copula:
 
     def _factor(self, X_J: Array) -> tuple[Array, Array]:
         """``F = [[Q'X_K, Q'X_J], [0, R]]``, R what ``X_J`` has outside Q; and the basis it is written in."""
-        F_K, inside, outside = self._fixed_factor, self._basis.T @ X_J, self._complement.T @ X_J
+        inside, outside = self._basis.T @ X_J, self._complement.T @ X_J
         more, R = self._complement, outside
         if len(outside) > X_J.shape[1]:
             Q, R = linalg.qr(outside, mode="economic")
             more = more @ Q
-        F = np.zeros((len(F_K) + len(R), self.X2.shape[1]), order="F")
-        F[: len(F_K), self._K], F[: len(F_K), self._J], F[len(F_K) :, self._J] = F_K, inside, R
+        F = self._frame.copy(order="K")
+        F[:, self.J] = np.vstack([inside, R])
         return F, np.hstack([self._basis, more])
+
+    @cached_property
+    def _frame(self) -> Array:
+        """``F`` without its moving columns."""
+        more = min(len(self.J), self._complement.shape[1])
+        F = np.zeros((len(self._fixed_factor) + more, self.X2.shape[1]), order="F")
+        F[: len(self._fixed_factor), self._K] = self._fixed_factor
+        return F
+
+    @cached_property
+    def fixed_row_sizes(self) -> Array:
+        """``diag(F F')`` without the moving columns."""
+        return np.einsum("kj,kj->k", self._frame, self._frame)
+
+    @cached_property
+    def fixed_column_sizes(self) -> Array:
+        """``diag(S22)``, zero for the moving columns."""
+        return np.einsum("kj,kj->j", self._frame, self._frame)

@@ -29,13 +29,17 @@ def fill(
     rng: np.random.Generator,
     X1: Array,
     X2: Array,
+    fit: Array,
     state: ChainState,
     missing: Mapping[int, Indices],
     inverse: Array,
     degrees: int,
 ) -> Array:
-    """``X2`` with its missing cells drawn anew, column by column; ``inverse`` is ``(I + X2 X2')^-1``."""
-    X2, fit = X2.copy(), X2 @ state.W12.T
+    """The missing cells of ``X2`` drawn anew, column by column and in place; ``inverse`` is ``(I + X2 X2')^-1``.
+
+    Takes ``fit = X2 W21`` and returns it as it is afterwards.
+    """
+    fit = fit.copy()
     for j, rows in missing.items():
         x, w_j = X2[:, j].copy(), state.W12[:, j]
         U_w = np.linalg.solve(state.W11, w_j)
@@ -48,7 +52,7 @@ def fill(
         v = M @ x_new
         inverse = M - np.outer(v, v) / (1 + x_new @ v)
         X2[:, j] = x_new
-    return X2
+    return fit
 
 
 def draw_column(rng: np.random.Generator, x: Array, rows: Indices, P: Array, b: Array, c: float) -> Array:

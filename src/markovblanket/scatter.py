@@ -36,10 +36,8 @@ class Factored:
         return rest_degrees(self.n, self.F.shape[1])
 
     def times_factor(self, M: Array) -> Array:
-        """``M F'``, from the columns of ``M`` that are not zero if they are few."""
-        places = np.flatnonzero(M.any(axis=0))
-        few = 4 * len(places) < M.shape[1]
-        return M[:, places] @ self.F[:, places].T if few else M @ self.F.T
+        """``M F'``."""
+        return times_transpose(M, self.F)
 
     @cached_property
     def B(self) -> Array:
@@ -97,6 +95,12 @@ def rest_degrees(n: int, q: int) -> int:
     (285, 315)
     """
     return max(n - q, q) + 1
+
+
+def times_transpose(M: Array, F: Array) -> Array:
+    """``M F'``, from the columns of ``M`` that are not zero if they are few."""
+    places = np.flatnonzero(M.any(axis=0))
+    return M[:, places] @ F[:, places].T if 4 * len(places) < M.shape[1] else M @ F.T
 
 
 def from_columns(X1: Array, X2: Array) -> FactorScatter:
