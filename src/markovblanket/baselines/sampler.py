@@ -125,11 +125,14 @@ class WholeNetwork:
 
     def draw_matrix(self, rng: np.random.Generator, state: NetworkState) -> Array:
         """Every column once. The inverse is made afresh, so its rounding errors never outlive a sweep."""
-        d, W = len(self.S), state.W.copy()
-        root = np.linalg.inv(np.linalg.cholesky(W))
-        v = rng.gamma(self.n / 2 + 1, size=d) / ((np.diag(self.S) + state.lam) / 2)
-        draw_columns(W, root.T @ root, self.S, state.D, state.lam, rng.standard_normal((d, d)), v)
+        W, root = state.W.copy(), np.linalg.inv(np.linalg.cholesky(state.W))
+        v, Z = self.draw_conditional_precisions(rng, state.lam), rng.standard_normal(W.shape)
+        draw_columns(W, root.T @ root, self.S, state.D, state.lam, Z, v)
         return W
+
+    def draw_conditional_precisions(self, rng: np.random.Generator, lam: float) -> Array:
+        """``v_j = w_jj - u'W_-j-j^-1 u ~ Gamma(n/2 + 1, rate (s_jj + lam)/2)``, whatever the rest of ``W`` is."""
+        return rng.gamma(self.n / 2 + 1, size=len(self.S)) / ((np.diag(self.S) + lam) / 2)
 
     def derive(self, rng: np.random.Generator, state: NetworkState, info: SweepInfo) -> Draw:
         """The query's rows of ``W``, the diagonal of the rest, and the variances that the rest explains.
