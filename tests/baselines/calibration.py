@@ -22,7 +22,7 @@ from statistical.calibration import (
 )
 from statistical.reference import Array, Generator
 
-REFERENCE_DRAWS = 10_000
+REFERENCE_DRAWS = 5_000
 Make = Callable[..., WholeNetwork]
 
 
@@ -121,6 +121,7 @@ def thinning(rng: Generator, case: Case, chains: int = 6, sweeps: int = 600) -> 
     """The integrated autocorrelation time of the slowest functional, measured on pilot chains."""
     _, X = case.draw_joint(rng, chains)
     pilots = [
-        functionals(posterior_draws(rng, case, rows, 1, sweeps), np.repeat(rows[None], sweeps, axis=0)) for rows in X
+        functionals(posterior_draws(rng, case, rows, 1, sweeps), np.repeat(rows[None], sweeps, axis=0))
+        for rows in X
     ]
     return math.ceil(max(autocorrelation_time(np.stack([pilot[name] for pilot in pilots])) for name in pilots[0]))

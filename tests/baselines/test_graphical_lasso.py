@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import markovblanket as mb
@@ -10,24 +13,38 @@ from markovblanket import chains
 from markovblanket.baselines import GraphicalLasso, WholeNetwork, graphical_lasso
 from markovblanket.contracts import SweepInfo
 
+
+class Clinic(NamedTuple):
+    """A table and whom to ask about."""
+
+    table: pd.DataFrame
+    query: list[str]
+
+
 BRIEF = {"chains": 2, "warmup": 50, "draws": 100, "progress": False}
 
 
 @pytest.fixture(scope="module")
 def clinic():
-    return mb.simulate(rows=300, query=2, rest=10, seed=3)
+    """Many rows, so that no prior matters much; two effects on each query variable."""
+    rng = np.random.default_rng(3)
+    rest = rng.standard_normal((2000, 8)) + 0.5 * rng.standard_normal((2000, 1))
+    effects = np.zeros((8, 2))
+    effects[:3] = [[0.8, 0.0], [-0.5, 0.7], [0.0, 0.6]]
+    table = np.hstack([rest @ effects + rng.standard_normal((2000, 2)), rest])
+    return Clinic(pd.DataFrame(table, columns=["A", "B", *"abcdefgh"]), ["A", "B"])
 
 
 @pytest.fixture(scope="module")
 def posterior(clinic):
-    return graphical_lasso(clinic.table, clinic.query, warmup=300, draws=1000, seed=1, progress=False)
+    return graphical_lasso(clinic.table, clinic.query, warmup=200, draws=800, seed=1, progress=False)
 
 
 def test_the_answer_is_a_posterior_with_all_that_one_says(clinic, posterior):
     assert posterior.diagnostics().converged
     assert list(posterior.hyperparameters.data_vars) == ["lam"]
     edges = posterior.edges(all=True)
-    assert len(edges) == 2 * 10
+    assert len(edges) == 2 * 8
     assert np.isfinite(edges[["weight", "sd", "partial_correlation", "rhat", "ess"]].to_numpy()).all()
     assert np.abs(posterior.partial_correlation.values).max() < 1  # W is positive definite as a whole
     assert posterior.r2()["mean"].between(0, 1).all()
@@ -35,20 +52,24 @@ def test_the_answer_is_a_posterior_with_all_that_one_says(clinic, posterior):
 
 
 def test_it_predicts_the_query_as_least_squares_does(clinic, posterior):
-    """Many rows and few variables: the prior hardly matters."""
     table = clinic.table
     rest = table.drop(columns=clinic.query)
     X, Y = np.column_stack([np.ones(len(rest)), rest]), table[clinic.query].to_numpy()
     least_squares = X @ np.linalg.lstsq(X, Y, rcond=None)[0]
     mean = posterior.predict(rest, draws=50, seed=1).mean.to_numpy()
-    assert np.abs(mean - least_squares).max() < 0.35 * Y.std(axis=0).min()
-    assert np.corrcoef(mean[:, 0], least_squares[:, 0])[0, 1] > 0.98
+    assert np.abs(mean - least_squares).max() < 0.05 * Y.std(axis=0).min()
 
 
+@pytest.mark.slow
 def test_it_agrees_with_the_blanket_s_own_sampler_where_data_decide(clinic, posterior):
-    ours = mb.estimate(clinic.table, clinic.query, margins="gaussian", warmup=300, draws=500, seed=1, progress=False)
+    ours = mb.estimate(
+        clinic.table, clinic.query, margins="gaussian", warmup=200, draws=1500, seed=1, progress=False
+    )
+    blanket = posterior.blanket()
+    assert set(blanket["A"]) >= {"a", "b"}
+    assert set(blanket["B"]) >= {"b", "c"}
     theirs, sd = posterior.W12.mean(("chain", "draw")), ours.W12.std(("chain", "draw"))
-    assert float(np.abs((theirs - ours.W12.mean(("chain", "draw"))) / sd).max()) < 1
+    assert float(np.abs((theirs - ours.W12.mean(("chain", "draw"))) / sd).max()) < 0.5
 
 
 def test_it_can_be_saved_and_read_back(posterior, tmp_path):
@@ -58,6 +79,7 @@ def test_it_can_be_saved_and_read_back(posterior, tmp_path):
     assert again.settings == posterior.settings
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::markovblanket.ConvergenceWarning")
 def test_numbers_depend_on_the_seed_alone(clinic):
     one, two = (
@@ -69,9 +91,8 @@ def test_numbers_depend_on_the_seed_alone(clinic):
 
 @pytest.mark.filterwarnings("ignore::markovblanket.ConvergenceWarning")
 def test_a_given_rate_is_kept_and_shrinks(clinic):
-    loose, tight = (
-        graphical_lasso(clinic.table, clinic.query, lam=lam, seed=5, **BRIEF) for lam in (1.0, 2000.0)
-    )
+    rates = (1.0, 5000.0)
+    loose, tight = (graphical_lasso(clinic.table, clinic.query, lam=lam, seed=5, **BRIEF) for lam in rates)
     assert not loose.hyperparameters.data_vars
     assert np.abs(tight.W12.values).mean() < 0.2 * np.abs(loose.W12.values).mean()
 

@@ -55,24 +55,24 @@ def exact_and_run(d: int, n: int, lam: float, draws: int, rows_told: int | None 
     return estimates(ours, BATCHES), independent(theirs)
 
 
-@pytest.mark.parametrize(("d", "n", "lam"), [(2, 10, 3.0), (3, 10, 2.0), (3, 1, 1.0)])
-def test_agrees_with_exact_independent_draws(d: int, n: int, lam: float) -> None:
-    assert_agree(*exact_and_run(d, n, lam, 4000))
+def test_agrees_with_exact_independent_draws() -> None:
+    assert_agree(*exact_and_run(3, 10, 2.0, 2500))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("d", "n", "lam"), [(2, 10, 3.0), (4, 30, 2.0), (5, 100, 4.0)])
+@pytest.mark.parametrize(("d", "n", "lam"), [(2, 10, 3.0), (3, 1, 1.0), (4, 30, 2.0), (5, 100, 1.0)])
 def test_agrees_closely_with_exact_independent_draws(d: int, n: int, lam: float) -> None:
-    assert_agree(*exact_and_run(d, n, lam, 40_000))
+    assert_agree(*exact_and_run(d, n, lam, 15_000))
 
 
+@pytest.mark.slow
 def test_notices_a_row_too_many() -> None:
     assert_disagree(*exact_and_run(3, 10, 2.0, 8000, rows_told=11))
 
 
 def test_one_variable_is_gamma() -> None:
     """``W ~ Gamma(n/2 + 1, rate (s + lam)/2)``, and sweeps are independent."""
-    W = run(np.array([[7.0]]), 5, 2.0, 5000)["W"].ravel()
+    W = run(np.array([[7.0]]), 5, 2.0, 1000)["W"].ravel()
     assert stats.kstest(W, stats.gamma(5 / 2 + 1, scale=2 / (7.0 + 2.0)).cdf).pvalue > 1e-7
 
 
@@ -80,7 +80,7 @@ def test_without_a_prior_the_law_is_wishart() -> None:
     """As lam falls to nothing: ``Wishart(n + d + 1, S^-1)``, whose first two moments are known."""
     d, n = 4, 50
     S = rows(1, n, d).T @ rows(1, n, d)
-    W, inverse = run(S, n, 1e-9, 5000)["W"], np.linalg.inv(S)
+    W, inverse = run(S, n, 1e-9, 1500)["W"], np.linalg.inv(S)
     df, size = n + d + 1, np.diag(inverse)
     pairs = [(i, j) for i in range(d) for j in range(i + 1)]
     mean = {f"w[{i}, {j}]": df * inverse[i, j] for i, j in pairs}
@@ -110,8 +110,8 @@ def test_many_rows_pull_the_mean_to_the_mode() -> None:
     d, n, lam = 5, 20_000, 1500.0
     X = rows(2, n, d)
     S = X.T @ X
-    W = run(S, n, lam, 1500)["W"].reshape(-1, d, d)
-    mode = penalised((S + lam * np.eye(d)) / n, lam / n, tol=1e-9)[1]
+    W = run(S, n, lam, 800)["W"].reshape(-1, d, d)
+    mode = penalised((S + lam * np.eye(d)) / n, lam / n, tol=1e-7, enet_tol=1e-12)[1]
     sd = W.std(axis=0)
     assert np.abs((W.mean(axis=0) - mode) / sd).max() < 0.3
     assert np.abs((np.linalg.inv(S / n) - mode) / sd).max() > 10  # what the prior does is large beside that

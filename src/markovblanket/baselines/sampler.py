@@ -142,6 +142,6 @@ class WholeNetwork:
         p = self.p
         W11, W12 = state.W[:p, :p], state.W[:p, p:]
         UW12 = np.linalg.solve(W11, W12)
-        explained = np.einsum("ij,jk,ik->i", UW12, self.S[p:, p:], UW12, optimize=True) / self.n
+        explained = np.einsum("ij,ij->i", UW12 @ self.S[p:, p:], UW12) / self.n
         hyper: Hyper = {"lam": state.lam} if self.prior.learned else {}
         return Draw(W11, W12, np.diag(state.W)[p:], explained, hyper, info)
