@@ -55,6 +55,12 @@ def test_same_numbers_for_any_number_of_jobs_and_backend(problem):
             np.testing.assert_array_equal(array, other[name], err_msg=name)
 
 
+def test_a_problem_is_run_by_the_blanket_s_sampler(problem):
+    given, explicit = (chains.run(x, SCHEDULE, chains=2, seed=7) for x in (problem, gibbs.Blanket(problem)))
+    for name, array in given.items():
+        np.testing.assert_array_equal(array, explicit[name], err_msg=name)
+
+
 def test_chains_differ_from_each_other_and_more_chains_change_none(problem):
     two, three = (chains.run(problem, SCHEDULE, chains=c, seed=7) for c in (2, 3))
     np.testing.assert_array_equal(two["W12"], three["W12"][:2])

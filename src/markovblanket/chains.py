@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import joblib
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from markovblanket import gibbs
-from markovblanket.contracts import Array, ChainState, Draw, Problem
+from markovblanket.contracts import Array, Draw, Problem, Sampler
+from markovblanket.gibbs import Blanket
 from markovblanket.progress import Board
 from markovblanket.store import MemoryStore
 
@@ -49,26 +50,25 @@ def require_count(name: str, value: object, least: int) -> None:
         raise ValueError(f"{name}={value!r}: must be a whole number, at least {least}")
 
 
-def stream(rng: np.random.Generator, problem: Problem, schedule: Schedule) -> Iterator[Draw | None]:
+def stream(rng: np.random.Generator, problem: Problem | Sampler[Any], schedule: Schedule) -> Iterator[Draw | None]:
     """Sweep after sweep from an over-dispersed start: a draw where one is kept, otherwise None."""
-    state = gibbs.start(rng, problem)
+    sampler: Sampler[Any] = Blanket(problem) if isinstance(problem, Problem) else problem
+    state = sampler.start(rng)
     for count in range(1 - schedule.warmup, schedule.sweeps - schedule.warmup + 1):
-        state, info = gibbs.sweep(rng, state, problem)
+        state, info = sampler.sweep(rng, state)
         kept = count > 0 and count % schedule.thin == 0
-        draw = gibbs.derive(rng, state, info, gibbs.current_scatter(state, problem)) if kept else None
-        yield draw and with_latent(draw, count // schedule.thin, state, problem, schedule)
+        yield thinned(sampler.derive(rng, state, info), count // schedule.thin, schedule) if kept else None
 
 
-def with_latent(draw: Draw, number: int, state: ChainState, problem: Problem, schedule: Schedule) -> Draw:
-    """The draw, with the latent columns if it is one of those that keep them; draws are counted from 1."""
-    if problem.latent is None or state.columns is None:
+def thinned(draw: Draw, number: int, schedule: Schedule) -> Draw:
+    """The draw, with its latent columns if it is one of those that keep them; draws are counted from 1."""
+    if draw.latent is None or number % schedule.latent_every(draw.latent.size) == 0:
         return draw
-    latent = problem.latent.moving(state.columns)
-    return draw if number % schedule.latent_every(latent.size) else replace(draw, latent=latent)
+    return replace(draw, latent=None)
 
 
 def run_chain(
-    seed: np.random.SeedSequence, problem: Problem, schedule: Schedule, board: Board, chain: int
+    seed: np.random.SeedSequence, problem: Problem | Sampler[Any], schedule: Schedule, board: Board, chain: int
 ) -> dict[str, Array]:
     """All kept draws of one chain, by name.
 
@@ -85,7 +85,7 @@ def run_chain(
 
 
 def run(
-    problem: Problem,
+    problem: Problem | Sampler[Any],
     schedule: Schedule,
     *,
     chains: int,
@@ -95,6 +95,7 @@ def run(
 ) -> dict[str, Array]:
     """Independent chains, in parallel by joblib; every array is (chain, draw, ...).
 
+    A problem is run by the blanket's own sampler; any other sampler is run as it is.
     The numbers depend on ``seed`` alone, not on ``n_jobs`` or the backend.
     """
     require_count("chains", chains, 1)

@@ -27,13 +27,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.floating[Any]]
 Hyper = Mapping[str, float]
+State = TypeVar("State")
 
 
 class SolverError(ArithmeticError):
@@ -247,9 +248,9 @@ class Problem:
 class Draw:
     """One kept draw: the state's matrices and what is derived from them at O(q) cost.
 
-    ``W22_diagonal`` holds draws of the diagonal of ``W22``, each from its own marginal law (its entries are
-    not a joint draw); ``explained`` is the variance of each query variable that the rest accounts for; ``latent``
-    has the columns that move, where these are kept.
+    ``W22_diagonal`` holds draws of the diagonal of ``W22``, each from its own marginal law (its entries need
+    not be a joint draw); ``explained`` is the variance of each query variable that the rest accounts for;
+    ``latent`` has the columns that move, where these are kept.
     """
 
     W11: Array
@@ -259,6 +260,19 @@ class Draw:
     hyper: Hyper
     info: SweepInfo
     latent: Array | None = None
+
+
+class Sampler(Protocol[State]):
+    """A Markov chain that leaves a posterior invariant: all that is needed to run one, whatever its states are."""
+
+    def start(self, rng: np.random.Generator) -> State:
+        """An over-dispersed first state."""
+
+    def sweep(self, rng: np.random.Generator, state: State) -> tuple[State, SweepInfo]:
+        """The next state, and what it cost."""
+
+    def derive(self, rng: np.random.Generator, state: State, info: SweepInfo) -> Draw:
+        """What is kept of a state."""
 
 
 class Store(Protocol):

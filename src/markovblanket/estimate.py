@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from markovblanket.axes import name_axes
 from markovblanket.chains import Schedule, run
-from markovblanket.contracts import Array, Prior, Problem, Scatter, Solver
+from markovblanket.contracts import Array, Prior, Problem, Sampler, Scatter, Solver
 from markovblanket.copula import Copula
 from markovblanket.diagnosis import ConvergenceWarning
 from markovblanket.levels import Column
@@ -114,14 +114,25 @@ def estimate(
         given = _given(table, query, margins, kinds, scatter, n, names)
     problem = Problem(given.scatter, *parts, given.latent)
     declared = None if kinds is None else {str(name): _plain(kind) for name, kind in kinds.items()}
-    settings = _settings(given, problem, schedule) | {
-        "chains": chains,
-        "seed": str(seeds.entropy),
-        "kinds": declared,
-    }
+    settings = described(given, {"prior": problem.prior, "solver": problem.solver}) | {"kinds": declared}
+    return sampled(problem, given, settings, schedule, chains, seeds, n_jobs, progress)
+
+
+def sampled(
+    problem: Problem | Sampler[Any],
+    given: Given,
+    settings: dict[str, Any],
+    schedule: Schedule,
+    chains: int,
+    seeds: np.random.SeedSequence,
+    n_jobs: int | None,
+    progress: bool,
+) -> Posterior:
+    """Run the chains, name what they drew, and warn unless they agree."""
     arrays = run(problem, schedule, chains=chains, seed=seeds, n_jobs=n_jobs, progress=progress)
     latent = arrays.pop("latent", None)
     observed = _observed(given, latent, chains, schedule)
+    settings = settings | asdict(schedule) | {"chains": chains, "seed": str(seeds.entropy)}
     posterior = Posterior(*name_axes(arrays, given.query, given.rest), observed, settings)
     _warn_unless_converged(posterior)
     return posterior
@@ -221,17 +232,17 @@ def _named(choice: Any, known: dict[str, Any], role: str, contract: type) -> Any
     return choice
 
 
-def _settings(given: Given, problem: Problem, schedule: Schedule) -> dict[str, Any]:
-    """All that is needed to do it again."""
-    parts: dict[str, Any] = {"prior": problem.prior, "solver": problem.solver}
-    described = {
+def described(given: Given, parts: Mapping[str, Any]) -> dict[str, Any]:
+    """All that is needed to do it again, but for the schedule and the seed."""
+    by_role = {
         role: {"name": type(part).__name__, **(asdict(part) if hasattr(part, "__dataclass_fields__") else {})}
         for role, part in parts.items()
     }
     packages = ("markovblanket", "numpy", "scipy")
     versions = {"python": platform.python_version()} | {name: metadata.version(name) for name in packages}
-    data = {"n": given.scatter.n, "p": problem.p, "q": problem.q, "sha256": given.fingerprint}
-    return {"data": data, "margins": given.margins, **described, **asdict(schedule), "versions": versions}
+    p, q = given.scatter.S12.shape
+    data = {"n": given.scatter.n, "p": p, "q": q, "sha256": given.fingerprint}
+    return {"data": data, "margins": given.margins, **by_role, "versions": versions}
 
 
 def _plain(kind: Any) -> Any:
@@ -256,5 +267,5 @@ def _warn_unless_converged(posterior: Posterior) -> None:
         warnings.warn(
             f"not converged: {'; '.join(problems[:3])}{more}. Ask for more warmup and draws",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

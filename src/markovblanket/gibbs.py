@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -108,3 +108,25 @@ def derive(rng: np.random.Generator, state: ChainState, info: SweepInfo, scatter
     fit = scatter.times_factor(UW12)
     explained = np.einsum("ik,ik->i", fit, fit) / scatter.n
     return Draw(state.W11, state.W12, W22_diagonal, explained, state.hyper, info)
+
+
+@dataclass(frozen=True, slots=True)
+class Blanket:
+    """The sampler of a problem, as :mod:`markovblanket.chains` runs it."""
+
+    problem: Problem
+
+    def start(self, rng: np.random.Generator) -> ChainState:
+        """As :func:`start`."""
+        return start(rng, self.problem)
+
+    def sweep(self, rng: np.random.Generator, state: ChainState) -> tuple[ChainState, SweepInfo]:
+        """As :func:`sweep`."""
+        return sweep(rng, state, self.problem)
+
+    def derive(self, rng: np.random.Generator, state: ChainState, info: SweepInfo) -> Draw:
+        """As :func:`derive`, with the columns that move."""
+        draw, latent = derive(rng, state, info, current_scatter(state, self.problem)), self.problem.latent
+        if latent is None or state.columns is None:
+            return draw
+        return replace(draw, latent=latent.moving(state.columns))
