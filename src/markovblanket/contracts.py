@@ -214,6 +214,9 @@ class Latent(Protocol):
     def refresh(self, rng: np.random.Generator, state: ChainState) -> Columns:
         """``X | W, Y``: the columns with their moving cells drawn anew."""
 
+    def hop(self, rng: np.random.Generator, state: ChainState) -> ChainState:
+        """A joint move of columns and entries of ``W12``, where entries are exactly zero; or the state itself."""
+
     def scatter(self, columns: Columns) -> Scatter:
         """The scatter of the columns as they stand."""
 

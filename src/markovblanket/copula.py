@@ -27,9 +27,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import linalg
 
-from markovblanket import gaps
+from markovblanket import gaps, hopping
 from markovblanket.contracts import Array, ChainState, Columns
-from markovblanket.margins import Gaps, Indices, Margin, moving_column, normal_scores
+from markovblanket.margins import Gaps, Indices, Levels, Margin, moving_column, normal_scores
 from markovblanket.scatter import Factored, rest_degrees, times_transpose
 from markovblanket.variates import wishart
 
@@ -140,6 +140,10 @@ class Copula:
             X2[:, self.J] = self._refresh_rest(rng, X1, X2[:, self.J], M, state)
         return Columns(X1, X2)
 
+    def hop(self, rng: np.random.Generator, state: ChainState) -> ChainState:
+        """An edge of a query column with levels may change its place, the column with it."""
+        return hopping.hop(rng, state, self._levels) if self._levels else state
+
     def scatter(self, columns: Columns) -> MovingScatter:
         """The scatter of the columns as they stand; the factor of the fixed ones is never computed again."""
         X1, X2 = columns.X1, columns.X2
@@ -212,6 +216,11 @@ class Copula:
         """``(I + X_K X_K')^-1 = I - H``."""
         Q, weight = self._hat
         return np.eye(len(Q)) - (Q * weight) @ Q.T
+
+    @cached_property
+    def _levels(self) -> dict[int, Levels]:
+        """Query columns known by their order alone."""
+        return {i: margin for i, margin in self.query.items() if isinstance(margin, Levels)}
 
     @cached_property
     def _missing(self) -> dict[int, Indices]:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from markovblanket import rowscales
-from markovblanket.contracts import Array, ChainState, Columns, Draw, Hyper, Prior, Problem, Scatter, SweepInfo
+from markovblanket.contracts import Array, ChainState, Draw, Hyper, Prior, Problem, Scatter, SweepInfo
 from markovblanket.variates import mgig, wishart
 
 
 def sweep(rng: np.random.Generator, state: ChainState, problem: Problem) -> tuple[ChainState, SweepInfo]:
     """One Gibbs pass: every line draws from the conditional named beside it."""
-    columns, problem = refresh(rng, state, problem)  # X  | W, Y  (constant for complete Gaussian data)
+    state, problem = refresh(rng, state, problem)  # X  | W, Y  (constant for complete Gaussian data)
     scatter, prior = problem.scatter, problem.prior
     W12, solve = prior.draw_cross(rng, state, scatter, problem.solver)  # W12  | W11, T, S
     G, s = row_products(W12, scatter)
@@ -24,15 +24,16 @@ def sweep(rng: np.random.Generator, state: ChainState, problem: Problem) -> tupl
     r = draw_row_scales(rng, ChainState(W11, W12, T, hyper), G, s, problem)  # scales of rows of (W11, W12)  | S
     W11, W12 = W11 * np.sqrt(np.outer(r, r)), r[:, None] * W12
     T, hyper = prior.draw_scales(rng, W12, hyper)  # T, hyper  | W12
-    return ChainState(W11, W12, T, hyper, columns), SweepInfo(solve.iterations, solve.residual, c)
+    return ChainState(W11, W12, T, hyper, state.columns), SweepInfo(solve.iterations, solve.residual, c)
 
 
-def refresh(rng: np.random.Generator, state: ChainState, problem: Problem) -> tuple[Columns | None, Problem]:
-    """The moving columns drawn anew, and the problem with their scatter."""
+def refresh(rng: np.random.Generator, state: ChainState, problem: Problem) -> tuple[ChainState, Problem]:
+    """The moving columns drawn anew, some with an entry of ``W12``, and the problem with their scatter."""
     if problem.latent is None:
-        return None, problem
-    columns = problem.latent.refresh(rng, state)
-    return columns, replace(problem, scatter=problem.latent.scatter(columns))
+        return state, problem
+    state = problem.latent.hop(rng, replace(state, columns=problem.latent.refresh(rng, state)))
+    assert state.columns is not None
+    return state, replace(problem, scatter=problem.latent.scatter(state.columns))
 
 
 def row_products(W12: Array, scatter: Scatter) -> tuple[Array, Array]:
