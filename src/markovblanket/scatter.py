@@ -74,9 +74,8 @@ def rest_ridge(n: int, q: int) -> float:
     """``r`` in ``W22.1 | S ~ Wishart_q(rest_degrees, (S22 + r I)^-1)``: ``n / 2q``, but between 1 and 10.
 
     The prior speaks as r rows would in which no two columns are correlated. Without it the cells of the rest are
-    filled in by regressions on all other columns that nothing shrinks, and what these take from noise is most of
-    their error. The best r is about one over the mean squared correlation, whatever n is: 10 where correlations
-    are 0.3. With few rows precisions would come to hang on it, so there it is the paper's 1.
+    filled in by regressions on all other columns that nothing shrinks. A rule of thumb for r is one over the mean
+    squared correlation: 10 where correlations are about 0.3. With few rows precisions would come to hang on it, so there it is the paper's 1.
 
     Examples
     --------
