@@ -75,7 +75,8 @@ def rest_ridge(n: int, q: int) -> float:
 
     The prior speaks as r rows would in which no two columns are correlated. Without it the cells of the rest are
     filled in by regressions on all other columns that nothing shrinks. A rule of thumb for r is one over the mean
-    squared correlation: 10 where correlations are about 0.3. With few rows precisions would come to hang on it, so there it is the paper's 1.
+    squared correlation: 10 where correlations are about 0.3. With few rows precisions would come to hang on it, so
+    there it is the paper's 1.
 
     Examples
     --------
