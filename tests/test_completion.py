@@ -22,12 +22,12 @@ SHAPES = {  # rows, columns, J, degrees of freedom
 }
 
 
-def fitted(n, q, J, degrees=20):
+def fitted(n, q, J, degrees=20, ridge=2.5):
     """Correlated columns, and the completion whose unknown cells are in columns J."""
     rng = np.random.default_rng([n, q])
     X = rng.standard_normal((n, q)) + 1.5 * rng.standard_normal((n, 1)) * rng.choice([-1, 1], q)
     K = np.setdiff1d(np.arange(q), J)
-    return X, Completion(X[:, K], K, np.array(J, dtype=np.intp), degrees)
+    return X, Completion(X[:, K], K, np.array(J, dtype=np.intp), degrees, ridge)
 
 
 # The precision matrix ---------------------------------------------------------------------------------
@@ -39,7 +39,7 @@ def innovations(X, source, draws):
     Bartlett: ``W_JJ = R T T' R'`` with ``R R' = (A^-1)_JJ``, chi-squares on the diagonal of T and normals below.
     Then ``W_KJ = -A_KK^-1 A_KJ W_JJ + C'^-1 Z L'`` with ``A_KK = C C'``, ``W_JJ = L L'`` and normal Z.
     """
-    J, K, A = source.J, source.K, np.eye(X.shape[1]) + X.T @ X
+    J, K, A = source.J, source.K, source.ridge * np.eye(X.shape[1]) + X.T @ X
     R = np.linalg.cholesky(np.linalg.inv(A)[np.ix_(J, J)])
     C, P = np.linalg.cholesky(A[np.ix_(K, K)]), np.linalg.solve(A[np.ix_(K, K)], A[np.ix_(K, J)])
     L = np.linalg.cholesky(np.array([W_JJ for W_JJ, _ in draws]))
@@ -80,7 +80,7 @@ def test_the_rows_of_the_precision_have_the_law_of_the_whole_wishart(shape):
     """Against q x q draws, whatever the algebra says; Kolmogorov-Smirnov at 1e-7 for each of six functionals."""
     X, source = fitted(*shape)
     J, K, rng = source.J, source.K, np.random.default_rng(7)
-    V = np.linalg.inv(np.eye(X.shape[1]) + X.T @ X)
+    V = np.linalg.inv(source.ridge * np.eye(X.shape[1]) + X.T @ X)
     whole = (wishart.draw(rng, source.degrees, V) for _ in range(1500))
     brute = [(W[np.ix_(J, J)], W[np.ix_(K, J)]) for W in whole]
 
@@ -123,7 +123,7 @@ PLANTED = {
 @pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED)
 def test_a_wrong_law_of_w_kj_is_caught(planted):
     X, source = fitted(*SHAPES["tall"])
-    A, J, K = np.eye(5) + X.T @ X, source.J, source.K
+    A, J, K = source.ridge * np.eye(5) + X.T @ X, source.J, source.K
     P = np.linalg.solve(A[np.ix_(K, K)], A[np.ix_(K, J)])
     draws = [(W_JJ, planted(W_JJ, W_KJ, P)) for W_JJ, W_KJ in precisions(X, source, 1000)]
     assert smallest_p(X, source, draws) < ALARM

@@ -9,7 +9,7 @@ from scipy import stats
 from markovblanket.contracts import ChainState
 from markovblanket.copula import Copula
 from markovblanket.margins import Gaps, Levels
-from markovblanket.scatter import rest_degrees
+from markovblanket.scatter import rest_degrees, rest_ridge
 from markovblanket.variates import wishart
 
 SHAPES = {
@@ -49,7 +49,7 @@ def test_the_scatter_is_that_of_the_columns(shape):
     np.testing.assert_allclose(scatter.S12, X1.T @ X2)
     np.testing.assert_allclose(scatter.B, X1.T @ X1 + np.eye(shape[1]))
     assert len(scatter.F) <= min(X2.shape)
-    expected = np.diag(np.linalg.inv(X2.T @ X2 + np.eye(shape[2])))
+    expected = np.diag(np.linalg.inv(X2.T @ X2 + rest_ridge(shape[0], shape[2]) * np.eye(shape[2])))
     np.testing.assert_allclose(scatter.inverse_diagonal, expected, rtol=1e-9)
 
 
@@ -101,7 +101,7 @@ def test_the_rows_of_w22_have_the_law_of_the_whole_wishart(shape):
     n, _, q, moving = shape
     source, rng = copula(*shape), np.random.default_rng(7)
     fixed = [k for k in range(q) if k not in moving]
-    A = source.X2.T @ source.X2 + np.eye(q)
+    A = source.X2.T @ source.X2 + rest_ridge(n, q) * np.eye(q)
 
     def functionals(W_JJ, cross):
         return (

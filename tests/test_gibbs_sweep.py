@@ -110,7 +110,7 @@ def test_derived_quantities_are_those_of_the_full_matrices(setting: Setting) -> 
     rng = FixedChiSquare(np.random.PCG64(0))
     draw = gibbs.derive(rng, one, SweepInfo(0, 0.0, 1.0), setting.scatter)
     assert rng.heard == scatter.rest_degrees(n, q)
-    U, A = np.linalg.inv(one.W11), setting.X2.T @ setting.X2 + np.eye(q)
+    U, A = np.linalg.inv(one.W11), setting.X2.T @ setting.X2 + scatter.rest_ridge(n, q) * np.eye(q)
     chi2_part = np.diag(np.linalg.inv(A)) * np.arange(1.0, q + 1)
     np.testing.assert_allclose(draw.W22_diagonal, chi2_part + np.diag(one.W12.T @ U @ one.W12))
     fitted = -setting.X2 @ one.W12.T @ U
@@ -124,7 +124,7 @@ def test_diagonal_of_W22_follows_the_law_of_the_whole_block() -> None:
     X1, X2 = rng.standard_normal((n, p)), rng.standard_normal((n, q))
     state, data = random_state(rng, p, q), scatter.from_columns(X1, X2)
     derived = np.stack([gibbs.derive(rng, state, SweepInfo(0, 0.0, 1.0), data).W22_diagonal for _ in range(4000)])
-    A = X2.T @ X2 + np.eye(q)
+    A = X2.T @ X2 + scatter.rest_ridge(n, q) * np.eye(q)
     whole = stats.wishart(scatter.rest_degrees(n, q), np.linalg.inv(A)).rvs(4000, random_state=rng)
     whole = whole + state.W12.T @ np.linalg.solve(state.W11, state.W12)
     for j in range(q):  # 1e-7: the suite's false alarm rate shared out

@@ -14,7 +14,7 @@ from markovblanket.completion import Completion
 from markovblanket.levels import Column
 from markovblanket.observed import Observed
 from markovblanket.prediction import Fit, assemble
-from markovblanket.scatter import rest_degrees
+from markovblanket.scatter import rest_degrees, rest_ridge
 from markovblanket.table import read
 
 pytestmark = pytest.mark.filterwarnings("ignore::markovblanket.ConvergenceWarning")
@@ -255,13 +255,13 @@ def test_the_law_of_the_gaps_has_the_degrees_of_freedom_of_the_fit(posterior, mo
     heard = []
 
     def draw_precision(self, rng, X_J):
-        heard.append((self.degrees, *X_J.shape, self.X_K.shape[1]))
+        heard.append((self.degrees, self.ridge, *X_J.shape, self.X_K.shape[1]))
         return np.eye(len(self.J)), np.zeros((len(self.K), len(self.J)))
 
     monkeypatch.setattr(Completion, "draw_precision", draw_precision)
     posterior.predict(NEW, draws=3)
     assert NEW.isna().any().all()
-    assert heard == [(rest_degrees(N, 4), N, 4, 0)] * 3
+    assert heard == [(rest_degrees(N, 4), rest_ridge(N, 4), N, 4, 0)] * 3
 
 
 @pytest.fixture(scope="module")

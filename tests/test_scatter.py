@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from markovblanket.scatter import from_columns, from_matrix
+from markovblanket.scatter import from_columns, from_matrix, rest_ridge
 
 SHAPES = [(30, 6), (6, 6), (4, 9), (1, 3), (2, 1)]
 
@@ -28,7 +28,7 @@ def test_the_factor_reproduces_the_scatter_with_orthogonal_rows(n, q):
 def test_the_diagonal_of_the_inverse(n, q):
     rng = np.random.default_rng(n + q)
     X2 = rng.standard_normal((n, q)) * 10.0
-    expected = np.diag(np.linalg.inv(X2.T @ X2 + np.eye(q)))
+    expected = np.diag(np.linalg.inv(X2.T @ X2 + rest_ridge(n, q) * np.eye(q)))
     np.testing.assert_allclose(from_columns(X2[:, :1], X2).inverse_diagonal, expected, rtol=1e-9)
 
 

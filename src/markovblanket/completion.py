@@ -3,7 +3,7 @@
 The query of a new row is unknown, so its remaining cells are ``N(0, W22.1^-1)``. With J the columns that hold
 unknown cells and K all others, only the rows J of ``W22.1`` matter, and given the fitted columns X these are::
 
-    W_JJ ~ Wishart_d(degrees, (A_JJ - A_JK A_KK^-1 A_KJ)^-1)        A = I + X'X
+    W_JJ ~ Wishart_d(degrees, (A_JJ - A_JK A_KK^-1 A_KJ)^-1)        A = r I + X'X
     W_KJ | W_JJ  has columns with covariance A_KK^-1, about -A_KK^-1 A_KJ W_JJ
 
 so nothing of size q x q is ever formed, unless all columns are in J.
@@ -51,13 +51,14 @@ class Rows:
 class Completion:
     """Draws unknown cells of new rows; ``X_K`` are fitted columns that never move, J the places of the others.
 
-    ``degrees`` are those of the Wishart law of ``W22.1``.
+    ``degrees`` and ``ridge`` are those of the Wishart law of ``W22.1``.
     """
 
     X_K: Array
     K: npt.NDArray[np.intp]
     J: npt.NDArray[np.intp]
-    degrees: int
+    degrees: float
+    ridge: float = 1.0
 
     def draw(self, rng: np.random.Generator, rows: Rows, X_J: Array, sweeps: int = SWEEPS) -> Array:
         """The cells, unknown ones drawn anew, given fitted columns ``X_J`` as they stood in a draw."""
@@ -79,22 +80,22 @@ class Completion:
         n, d = X_J.shape
         cross = self.X_K.T @ X_J
         P = self._solve(cross)
-        root = np.linalg.inv(np.linalg.cholesky(np.eye(d) + X_J.T @ X_J - cross.T @ P)).T
+        root = np.linalg.inv(np.linalg.cholesky(self.ridge * np.eye(d) + X_J.T @ X_J - cross.T @ P)).T
         W_JJ = wishart.draw_from_factor(rng, self.degrees, root)
-        noise = rng.standard_normal((len(self.K), d)) + self.X_K.T @ rng.standard_normal((n, d))
+        noise = self.ridge**0.5 * rng.standard_normal((len(self.K), d)) + self.X_K.T @ rng.standard_normal((n, d))
         return W_JJ, self._solve(noise) @ np.linalg.cholesky(W_JJ).T - P @ W_JJ  # noise has covariance A_KK
 
     def _solve(self, R: Array) -> Array:
         """``A_KK^-1 R``, by way of the smaller side of ``X_K``."""
         if self.X_K.shape[1] <= len(self.X_K):
             return np.asarray(linalg.cho_solve(self._factor, R))
-        return R - self.X_K.T @ linalg.cho_solve(self._factor, self.X_K @ R)
+        return (R - self.X_K.T @ linalg.cho_solve(self._factor, self.X_K @ R)) / self.ridge
 
     @cached_property
     def _factor(self) -> tuple[Array, bool]:
-        """Cholesky factor of ``I + X_K'X_K`` or of ``I + X_K X_K'``, whichever is smaller."""
+        """Cholesky factor of ``r I + X_K'X_K`` or of ``r I + X_K X_K'``, whichever is smaller."""
         X = self.X_K if self.X_K.shape[1] <= len(self.X_K) else self.X_K.T
-        factor, lower = linalg.cho_factor(np.eye(X.shape[1]) + X.T @ X)
+        factor, lower = linalg.cho_factor(self.ridge * np.eye(X.shape[1]) + X.T @ X)
         return factor, bool(lower)
 
 

@@ -127,14 +127,14 @@ class Scatter(Protocol):
 
     @property
     def inverse_diagonal(self) -> Array:
-        """``diag(A^-1)``, length q."""
+        """``diag((S22 + r I)^-1)``, length q."""
 
     def times_factor(self, M: Array) -> Array:
         """``M F'`` for a p x q matrix, which may have few columns that are not zero."""
 
     @property
-    def rest_degrees(self) -> int:
-        """``W22.1 | S ~ Wishart_q(rest_degrees, A^-1)``."""
+    def rest_degrees(self) -> float:
+        """``W22.1 | S ~ Wishart_q(rest_degrees, (S22 + r I)^-1)``, the ridge r between 1 and 10."""
 
 
 @runtime_checkable

@@ -10,6 +10,7 @@ a row of ``W22 = W22.1 + W21 U W12``, and with J the moving columns of the rest 
     W22.1_JJ ~ Wishart_d(rest_degrees, (A_JJ - A_JK A_KK^-1 A_KJ)^-1)
     W22.1_JK | W22.1_JJ  has rows with covariance A_KK^-1, about -W22.1_JJ A_JK A_KK^-1
 
+where ``A = X2'X2 + r I``, r the :func:`markovblanket.scatter.rest_ridge`.
 Only ``X_K W22.1_KJ`` is ever needed, an n x d matrix, and that is drawn in the space of the rows: with
 ``H = X_K A_KK^-1 X_K'`` it is ``-H X_J W_JJ + H^1/2 Z chol(W_JJ)'``. Nothing depends on q but two thin products.
 
@@ -30,7 +31,7 @@ from scipy import linalg
 from markovblanket import gaps, hopping
 from markovblanket.contracts import Array, ChainState, Columns
 from markovblanket.margins import Gaps, Indices, Levels, Margin, moving_column, normal_scores
-from markovblanket.scatter import Factored, rest_degrees, times_transpose
+from markovblanket.scatter import Factored, inverse_diagonal, rest_degrees, rest_ridge, times_transpose
 from markovblanket.variates import wishart
 
 if TYPE_CHECKING:
@@ -89,14 +90,17 @@ class Copula:
         Degrees of freedom of ``W22.1`` given n and q.
     collapsed : bool, optional
         Whether ``W22.1`` is integrated out for missing cells of the rest; by default, if n < 2 q.
+    ridge : callable
+        ``r`` given n and q.
     """
 
     X1: Array
     X2: Array
     query: dict[int, Margin]
     rest: dict[int, Margin]
-    degrees: Callable[[int, int], int] = rest_degrees
+    degrees: Callable[[int, int], float] = rest_degrees
     collapsed: bool | None = None
+    ridge: Callable[[int, int], float] = rest_ridge
 
     @classmethod
     def of(cls, columns: Sequence[Column], p: int, by_rank: bool = False) -> Copula:
@@ -162,7 +166,7 @@ class Copula:
         if self.rest:
             inverse = np.linalg.inv(self._schur(X_J))
             sizes = np.einsum("kj,kj->k", self._fixed_factor, self._fixed_factor)
-            P = self._fixed_factor.T @ ((self._basis.T @ X_J) / (1 + sizes)[:, None])
+            P = self._fixed_factor.T @ ((self._basis.T @ X_J) / (self._r + sizes)[:, None])
             out[self._K] += np.einsum("jk,jk->j", P @ inverse, P)
             out[self.J] = np.diag(inverse)
         return out
@@ -201,21 +205,21 @@ class Copula:
         return W_JJ, Q @ (noise @ np.linalg.cholesky(W_JJ).T - (weight[:, None] * QX) @ W_JJ)
 
     def _schur(self, X_J: Array) -> Array:
-        """``A_JJ - A_JK A_KK^-1 A_KJ = I + X_J' (I - H) X_J``."""
+        """``A_JJ - A_JK A_KK^-1 A_KJ = r I + X_J' (I - H) X_J``."""
         Q, weight = self._hat
         QX = Q.T @ X_J
-        return np.eye(X_J.shape[1]) + X_J.T @ X_J - QX.T @ (weight[:, None] * QX)
+        return self._r * np.eye(X_J.shape[1]) + X_J.T @ X_J - QX.T @ (weight[:, None] * QX)
 
     def _row_inverse(self, X_J: Array) -> Array:
-        """``(I + X2 X2')^-1``, the fixed columns' part of it worked out once."""
+        """``(r I + X2 X2')^-1``, the fixed columns' part of it worked out once."""
         MX = self._fixed_row_inverse @ X_J
-        return self._fixed_row_inverse - MX @ np.linalg.solve(self._schur(X_J), MX.T)
+        return self._fixed_row_inverse - self._r * MX @ np.linalg.solve(self._schur(X_J), MX.T)
 
     @cached_property
     def _fixed_row_inverse(self) -> Array:
-        """``(I + X_K X_K')^-1 = I - H``."""
+        """``(r I + X_K X_K')^-1 = (I - H) / r``."""
         Q, weight = self._hat
-        return np.eye(len(Q)) - (Q * weight) @ Q.T
+        return (np.eye(len(Q)) - (Q * weight) @ Q.T) / self._r
 
     @cached_property
     def _levels(self) -> dict[int, Levels]:
@@ -233,6 +237,10 @@ class Copula:
     def _one_by_one(self) -> set[int]:
         """Columns of the rest whose cells are drawn given ``W22``: those with levels, at least."""
         return {j for j, m in self.rest.items() if not (isinstance(m, Gaps) and j in self._missing)}
+
+    @cached_property
+    def _r(self) -> float:
+        return self.ridge(*self.X2.shape)
 
     @cached_property
     def J(self) -> Indices:
@@ -263,13 +271,13 @@ class Copula:
     @cached_property
     def _fixed_inverse_diagonal(self) -> Array:
         """``diag(A_KK^-1)``."""
-        return Factored(len(self.X2), np.empty((0, 0)), self._fixed_factor).inverse_diagonal
+        return inverse_diagonal(self._fixed_factor, self._r)
 
     @cached_property
     def _hat(self) -> tuple[Array, Array]:
-        """``Q`` and the eigenvalues ``l / (1 + l)`` of ``H = X_K A_KK^-1 X_K'``."""
+        """``Q`` and the eigenvalues ``l / (r + l)`` of ``H = X_K A_KK^-1 X_K'``."""
         sizes = np.einsum("kj,kj->k", self._fixed_factor, self._fixed_factor)
-        return self._basis, sizes / (1 + sizes)
+        return self._basis, sizes / (self._r + sizes)
 
     def _factor(self, X_J: Array) -> tuple[Array, Array]:
         """``F = [[Q'X_K, Q'X_J], [0, R]]``, R what ``X_J`` has outside Q; and the basis it is written in."""

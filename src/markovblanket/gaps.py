@@ -2,8 +2,8 @@
 
 Given ``W22.1`` a missing cell can hardly move when there are about as many columns as rows or more: that matrix
 was just fitted to the columns as they stand, and all but interpolates them. Integrated out it leaves
-``p(X2) ∝ |I + X2'X2|^(-degrees/2)``, for one column given the others a multivariate t, with
-``M = (I + X_-j X_-j')^-1``::
+``p(X2) ∝ |r I + X2'X2|^(-degrees/2)``, for one column given the others a multivariate t, with
+``M = (r I + X_-j X_-j')^-1``::
 
     p(x | X_-j)  ∝  (1 + x' M x)^(-degrees/2)           w | x ~ chi2(degrees) / (1 + x' M x)
                                                         x | w ~ N(0, (w M)^-1)
@@ -33,9 +33,9 @@ def fill(
     state: ChainState,
     missing: Mapping[int, Indices],
     inverse: Array,
-    degrees: int,
+    degrees: float,
 ) -> Array:
-    """The missing cells of ``X2`` drawn anew, column by column and in place; ``inverse`` is ``(I + X2 X2')^-1``.
+    """The missing cells of ``X2`` drawn anew, column by column and in place; ``inverse`` is ``(r I + X2 X2')^-1``.
 
     Takes ``fit = X2 W21`` and returns it as it is afterwards.
     """

@@ -100,8 +100,8 @@ def current_scatter(state: ChainState, problem: Problem) -> Scatter:
 def derive(rng: np.random.Generator, state: ChainState, info: SweepInfo, scatter: Scatter) -> Draw:
     """What a draw says beyond ``W11`` and ``W12``.
 
-    ``W22_jj = (A^-1)_jj chi2(rest_degrees) + (W21 U W12)_jj``; the explained variance of the query variables is
-    that of ``-X2 W21 U``, i.e. the diagonal of ``U W12 S22 W21 U / n``.
+    ``W22_jj = (S22 + r I)^-1_jj chi2(rest_degrees) + (W21 U W12)_jj``; the explained variance of the query
+    variables is that of ``-X2 W21 U``, i.e. the diagonal of ``U W12 S22 W21 U / n``.
     """
     UW12 = np.linalg.solve(state.W11, state.W12)
     chi2 = rng.chisquare(scatter.rest_degrees, UW12.shape[1])

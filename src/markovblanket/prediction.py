@@ -15,7 +15,7 @@ from markovblanket.contracts import Array
 from markovblanket.levels import Column
 from markovblanket.observed import Observed, Sample
 from markovblanket.scales import Steps
-from markovblanket.scatter import rest_degrees
+from markovblanket.scatter import rest_degrees, rest_ridge
 from markovblanket.summaries import describe_cells, level_numbers
 from markovblanket.table import Name
 
@@ -106,7 +106,7 @@ class Fit:
         drawn = [j for j, name in enumerate(names) if name not in observed.fixed_scales]
         moving = np.isin(np.arange(len(names)), list(observed.moving_rest)) | np.isnan(values).any(axis=0)
         K, J, X2 = np.flatnonzero(~moving), np.flatnonzero(moving), observed.start.X2
-        completion = Completion(X2[:, K], K, J, rest_degrees(*X2.shape))
+        completion = Completion(X2[:, K], K, J, rest_degrees(*X2.shape), rest_ridge(*X2.shape))
         lower, upper = self._known(values)
         x: Array = np.zeros(values.shape)
         for k, sample in enumerate(samples):

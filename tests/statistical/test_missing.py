@@ -1,7 +1,8 @@
 """Missing cells in both blocks: sweeps keep the joint law of parameters and of all columns, observed or not.
 
-The model is the whole one, ``X ~ N(0, W^-1)`` with ``W22.1 ~ Wishart_q(q+1, I)``, so draws of all of it are exact,
-and a sweep from them must leave their joint law alone. Which cells are missing does not depend on their values.
+The model is the whole one, ``X ~ N(0, W^-1)`` with ``W22.1 ~ Wishart_q(q+1, I/RIDGE)``, so draws of all of it are
+exact, and a sweep from them must leave their joint law alone. Which cells are missing does not depend on their
+values.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from statistical.cases import PRIORS, SOLVERS
 
 # p, q, n, and which columns of the rest have gaps; the first query column always has.
 FEW, ALL, WIDE, LATE = (2, 4, 8, (0, 1)), (2, 3, 8, (0, 1, 2)), (1, 6, 4, (1, 4)), (2, 3, 4, ())
+RIDGE = 2.0
 THRESHOLD = 1e-5 / 400  # a share of the suite's false alarm rate
 
 
@@ -29,7 +31,7 @@ def exact_draw(rng, p, q, n, mixture):
     theta = reference.draw_prior(rng, 1, p, q, mixture)
     W11, W12 = theta.W11[0], theta.W12[0]
     G = rng.standard_normal((2 * q + 1, q))[: q + 1]
-    W22 = G.T @ G + W12.T @ np.linalg.solve(W11, W12)  # Wishart_q(q+1, I) plus the rest
+    W22 = G.T @ G / RIDGE + W12.T @ np.linalg.solve(W11, W12)  # Wishart_q(q+1, I/RIDGE) plus the rest
     W = np.block([[W11, W12], [W12.T, W22]])
     X = np.linalg.solve(np.linalg.cholesky(W).T, rng.standard_normal((p + q, n))).T
     hyper = {name: float(value[0]) for name, value in theta.hyper.items()}
@@ -41,7 +43,8 @@ def with_gaps(rng, X, p, moving, collapsed=False):
     gaps = lambda: Gaps(rng.choice(len(X), (len(X) + 1) // 2, replace=False))  # noqa: E731
     # The proper prior that the tables are drawn from.
     rest = {j: gaps() for j in moving}
-    return Copula(X[:, :p], X[:, p:], {0: gaps()}, rest, degrees=lambda n, q: n + q + 1, collapsed=collapsed)
+    degrees, ridge = (lambda n, q: n + q + 1), (lambda n, q: RIDGE)
+    return Copula(X[:, :p], X[:, p:], {0: gaps()}, rest, degrees, collapsed, ridge)
 
 
 def watched(state, source):
@@ -160,7 +163,7 @@ class ForgottenCollapsedQuery(Copula):
 
 def assert_rejected(bug, case, prior, replications, sweeps, collapsed=False):
     def spoil(source):
-        return bug(source.X1, source.X2, source.query, source.rest, source.degrees, collapsed)
+        return bug(source.X1, source.X2, source.query, source.rest, source.degrees, collapsed, source.ridge)
 
     rng = np.random.default_rng(3)
     p, name = overall(p_values(rng, case, prior, "dense", replications, sweeps, spoil))
