@@ -16,21 +16,22 @@ ALARM = 1e-7
 # A query column with two levels, a second one that is observed, and four others; one entry of row 0 hops.
 MARGIN, W = Levels(np.array([0, 1, 0, 1, -1, 1])), 1.2
 W11 = np.array([[1.6, -0.7], [-0.7, 1.1]])
-RNG = np.random.default_rng(12)
+SIGNS = np.array([1.0, 1.0, 1.0, -1.0])
+RNG = np.random.default_rng(8)
 X2 = RNG.standard_normal((6, 4)) @ (np.eye(4) + 0.8)
-X2 /= np.sqrt(np.mean(X2**2, axis=0))
+X2 *= SIGNS / np.sqrt(np.mean(X2**2, axis=0))  # correlated with these signs, which the entry takes on
 SECOND, OTHER = np.array([0.9, -0.8, 0.0, 0.7]), RNG.standard_normal(6)
 
 
-def state_at(j, sign, x):
+def state_at(j, x):
     W12 = np.vstack([np.zeros(4), SECOND])
-    W12[0, j] = sign * W
+    W12[0, j] = SIGNS[j] * W
     return ChainState(W11, W12, (W12 != 0) * 0.5, {}, Columns(np.column_stack([x, OTHER]), X2))
 
 
-def log_weight(j, sign):
+def log_weight(j):
     """Prior, ``p(x_-i | X2)`` and the probability of the order, by quadrature over the largest cell below."""
-    state, U = state_at(j, sign, np.zeros(6)), np.linalg.inv(W11)
+    state, U = state_at(j, np.zeros(6)), np.linalg.inv(W11)
     X1, W12 = state.columns.X1, state.W12
     E = X1 + X2 @ W12.T @ U
     mean, sd = -(X1[:, 1] * W11[0, 1] + X2 @ W12[0]) / W11[0, 0], W11[0, 0] ** -0.5
@@ -43,8 +44,8 @@ def log_weight(j, sign):
 
 
 def expected():
-    """The probability of every place and sign."""
-    weights = np.array([[log_weight(j, sign) for j in range(4)] for sign in (1, -1)])
+    """The probability of every place."""
+    weights = np.array([log_weight(j) for j in range(4)])
     return np.exp(weights - weights.max()) / np.exp(weights - weights.max()).sum()
 
 
@@ -60,23 +61,21 @@ def refreshed(rng, state):
 
 
 def p_value(sweeps, batches=40):
-    """Of the frequencies of places and signs, their errors from batches."""
-    rng, state = np.random.default_rng(3), state_at(0, 1.0, np.where(MARGIN.codes > 0, 1.0, -1.0))
-    at = np.zeros((batches, 2, 4))
+    """Of the frequencies of places, their errors from batches."""
+    rng, state = np.random.default_rng(3), state_at(0, np.where(MARGIN.codes > 0, 1.0, -1.0))
+    at = np.zeros((batches, 4))
     for sweep in range(sweeps):
         state = hopping.hop(rng, refreshed(rng, state), {0: MARGIN})
-        j = int(np.flatnonzero(state.W12[0])[0])
-        at[sweep * batches // sweeps, int(state.W12[0, j] < 0), j] += batches / sweeps
-    visited = at.mean(axis=0) > 0.01
+        at[sweep * batches // sweeps] += batches / sweeps * (state.W12[0] != 0)
     error = at.std(axis=0, ddof=1) / np.sqrt(batches)
-    t = np.abs(at.mean(axis=0) - expected())[visited] / error[visited]
-    return float(2 * stats.t.sf(t, batches - 1).min() * visited.sum()), visited.sum()
+    t = np.abs(at.mean(axis=0) - expected()) / error
+    return float(2 * stats.t.sf(t, batches - 1).min() * len(t))
 
 
 def test_edges_are_where_they_should_be():
-    p, visited = p_value(30_000)
-    assert visited >= 5
-    assert p > ALARM
+    assert (SIGNS * (SIGNS @ (X2.T @ X2)) > 0).all()
+    assert expected().min() > 0.02
+    assert p_value(6000) > ALARM
 
 
 BUGS = {
@@ -91,24 +90,25 @@ BUGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bug", BUGS)
 def test_planted_bugs_are_caught(bug, monkeypatch):
     name, spoil = BUGS[bug]
     monkeypatch.setattr(hopping, name, spoil(getattr(hopping, name)))
-    p, _ = p_value(30_000)
+    p = p_value(36_000)
     assert p < 1e-3 * ALARM, f"{bug} slipped through: p = {p:.1e}"
 
 
 def test_without_edges_or_without_zeros_nothing_hops():
     rng, x = np.random.default_rng(0), np.where(MARGIN.codes > 0, 1.0, -1.0)
-    state = state_at(0, 1.0, x)
+    state = state_at(0, x)
     for W12 in (np.zeros((2, 4)), np.ones((2, 4))):
         still = replace(state, W12=W12)
         assert hopping.hop(rng, still, {0: MARGIN}) is still
 
 
 def test_a_hop_leaves_its_input_alone_and_takes_the_scale_along():
-    rng, state = np.random.default_rng(1), state_at(0, 1.0, np.where(MARGIN.codes > 0, 1.0, -1.0))
+    rng, state = np.random.default_rng(1), state_at(0, np.where(MARGIN.codes > 0, 1.0, -1.0))
     before = state.W12.copy(), state.T.copy(), state.columns.X1.copy()
     moved = next(new for _ in range(1000) if (new := hopping.hop(rng, state, {0: MARGIN})) is not state)
     for old, kept in zip(before, (state.W12, state.T, state.columns.X1), strict=True):

@@ -3,9 +3,9 @@
 Latent cells are drawn to suit the edges there are. Given the cells, an edge to a near-duplicate would fit badly,
 so it is hardly ever taken, however likely it is given what was observed. So the cells move along: an entry ``w``
 of row i at j is proposed to sit at k instead, with the sign of the correlation between j and k, and all cells of
-the column are drawn anew for it, between cuts that were laid, uniformly, into the gaps between the levels. With ``mu``
-the means of the column given its row, and M(mu) the probability that every cell lies between its cuts, the
-acceptance ratio holds no cell of the column but in its gaps::
+the column are drawn anew for it, between cuts that were laid, uniformly, into the gaps between the levels. With
+``mu`` the means of the column given its row, and M(mu) the probability that every cell lies between its cuts,
+the acceptance ratio holds no cell of the column but in its gaps::
 
     M(mu') / M(mu)  x  prod gap / gap'  x  p(x_-i | X2, W') / p(x_-i | X2, W)  x  q(j | k) / q(k | j)
                     x  exp -( w' (U W12)_ik - w (U W12)_ij )        both without the entry itself
