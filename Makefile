@@ -13,11 +13,11 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
-# Floors 0-3 live on NumPy, SciPy, joblib and threadpoolctl alone; `test-floors` proves it where nothing else is
+# Floors 0-3 live on NumPy, SciPy, numba, joblib and threadpoolctl alone; `test-floors` proves it where nothing else is
 # installed. A floor's tests are tests/<name>/ or tests/test_<name>*.py, its doctests those of the module itself.
 # `table`, `kinds`, `levels` and `reading` are missing here: they read dataframes, through narwhals.
-FLOORS_0_3 := contracts scatter variates priors solvers cuts gaps margins completion copula gibbs chains store progress
-FLOORS_NEED := joblib numpy pytest pytest-xdist scipy threadpoolctl
+FLOORS_0_3 := contracts scatter variates priors solvers cuts gaps margins completion copula gibbs chains disk store streams progress
+FLOORS_NEED := joblib numba numpy pytest pytest-xdist scipy threadpoolctl
 FLOORS_VENV := $(VENV)-floors
 FLOORS_TESTS = $(wildcard $(foreach floor,$(FLOORS_0_3), tests/$(floor) tests/test_$(floor).py \
   tests/test_$(floor)_*.py src/markovblanket/$(floor) src/markovblanket/$(floor).py) \
@@ -39,7 +39,7 @@ test: $(VENV)/.installed-test  ## every test but the slow rungs; needs no networ
 test-slow: $(VENV)/.installed-test $(VENV)/.installed-reference  ## the slow rungs: calibration, and an independent NUTS run
 	$(PYTEST) -m slow
 
-test-floors: $(FLOORS_VENV)/.installed-floors  ## floors 0-3 where only NumPy, SciPy, joblib and threadpoolctl exist
+test-floors: $(FLOORS_VENV)/.installed-floors  ## floors 0-3 where only NumPy, SciPy, numba, joblib and threadpoolctl exist
 	$(FLOORS_VENV)/bin/python -m pytest -n auto --dist worksteal -m 'not slow' $(FLOORS_TESTS)
 
 lint: $(VENV)/.installed-test $(VENV)/.installed-lint  ## style, types, and who may import whom
