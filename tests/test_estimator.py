@@ -390,3 +390,15 @@ else:
 """
     outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert outcome.returncode == 0, outcome.stderr
+
+
+def test_a_summary_regresses_and_selects_like_the_draws():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 6))
+    y = X[:, 0] - X[:, 3] + 0.5 * rng.standard_normal(50)
+    how = {"chains": 2, "warmup": 50, "draws": 100, "random_state": 1}
+    full, summary = (mb.MarkovBlanket(keep=keep, **how).fit(X, y) for keep in ("draws", "summary"))
+    np.testing.assert_allclose(summary.predict(X), full.predict(X), rtol=1e-8)
+    np.testing.assert_array_equal(summary.get_support(), full.get_support())
+    with pytest.raises(ValueError, match=r'keep="draws"'):
+        summary.predict(X, return_std=True)

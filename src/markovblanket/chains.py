@@ -136,8 +136,8 @@ def run(
         )
         stores = keep.stores(warm)
         warm = [replace(one, moments=None) for one in warm]
-        records = parallel(
-            joblib.delayed(sample_chain)(one, problem, schedule, store, board, chain)
-            for chain, (one, store) in enumerate(zip(warm, stores, strict=True))
+        records = parallel(  # what a chain has used is let go with it
+            joblib.delayed(sample_chain)(warm.pop(0), problem, schedule, stores.pop(0), board, chain)
+            for chain in range(chains)
         )
     return keep.gather(records)

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from markovblanket.disk import ATTRIBUTES
+
 SETTINGS = "settings.json"
 GROUPS = ("draws", "effort", "table", "latent")
 STREAMS = "streams"
@@ -78,7 +80,7 @@ def complete(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str
 
     Returns the draws, opened where they are.
     """
-    groups["draws"].to_zarr(path / DRAWS, mode="a", zarr_format=2, consolidated=True)
+    groups["draws"].assign_attrs(ATTRIBUTES).to_zarr(path / DRAWS, mode="a", zarr_format=2, consolidated=True)
     write_groups(path, {name: group for name, group in groups.items() if name != "draws"})
     write_settings(path, settings)
     return open_draws(path)

@@ -163,7 +163,10 @@ class FromStreams:
         h = Layout(self.draws).half
         if h < 2:
             return np.full(len(i), np.nan)
-        sums, squares = (self._at(name, i, j)[:, :2].reshape(-1, len(i)) for name in ("sum", "squares"))
+        sums, squares = (
+            self._at(name, i, j)[:, :2].reshape(2 * self.streams.sizes["chain"], len(i))
+            for name in ("sum", "squares")
+        )
         within = np.maximum(squares - sums**2 / h, 0).mean(axis=0) / (h - 1)
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(np.sqrt((h - 1) / h + (sums / h).var(axis=0, ddof=1) / within))
@@ -173,7 +176,7 @@ class FromStreams:
 
         ``s2`` is b times the variance of the means of batches of b draws, all chains together. Its bias is
         proportional to 1/b; twice that of whole batches minus that of half batches cancels it (Vats and Flegal
-        2022), and the larger of the two is taken.
+        2022), and the larger of the two is taken. Fewer than two thirds of the number of batches cannot be told.
         """
         layout, chains = Layout(self.draws), self.streams.sizes["chain"]
         b, a = layout.batch, layout.batches * chains

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from markovblanket.contracts import Array, ChainState, Draw, Store
+from markovblanket.contracts import Array, ChainState, Draw
 from markovblanket.streams import Bins, EdgeStream, Layout, Moments, merge
 
 # The axes of each quantity after (chain, draw); what is not here is a number per draw.
@@ -50,7 +50,7 @@ class Keep(Protocol):
     def watches(self) -> bool:
         """Whether the moments of the warm-up are needed."""
 
-    def stores(self, warm: Sequence[Warm]) -> Sequence[Store]:
+    def stores(self, warm: Sequence[Warm]) -> list[Any]:
         """A store for each chain."""
 
     def gather(self, records: list[Record]) -> Record:
