@@ -52,7 +52,7 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
     n_jobs : int, optional
         Chains at a time, by joblib; the numbers do not depend on it.
     keep : str or path
-        What is kept of the draws, as in :func:`markovblanket.estimate`. From a summary come all but ``return_std``.
+        What is kept of the draws, as in :func:`markovblanket.estimate`; with a summary there is no ``return_std``.
     progress : bool
         A bar per chain, on a terminal or in a notebook.
 

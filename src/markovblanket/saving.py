@@ -62,12 +62,16 @@ def refuse_foreign(path: Path) -> None:
 
 
 def is_interrupted(path: Path) -> bool:
-    """Whether a folder holds draws of a run that did not end, and nothing else."""
-    return {entry.name for entry in path.iterdir()} == {DRAWS} and (path / DRAWS / ".zgroup").is_file()
+    """Whether a folder holds what a run that did not end has left, and nothing else."""
+    marks = path / DRAWS / ".zattrs"
+    if not marks.is_file() or json.loads(marks.read_text()) != ATTRIBUTES:
+        return False
+    return all(entry.name.endswith(".zarr") for entry in path.iterdir())
 
 
 def claim(path: Path) -> Path:
     """An empty folder for draws that are written as they come; returns their group in it, still to be made."""
+    path = path.resolve()
     refuse_foreign(path)
     if path.exists():
         shutil.rmtree(path)
@@ -88,7 +92,7 @@ def complete(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str
 
 def open_draws(path: Path) -> xr.Dataset:
     """Draws that stay on disk, but for those that are small."""
-    draws = xr.open_zarr(path / DRAWS, consolidated=True, chunks=None)
+    draws = xr.open_zarr(path.resolve() / DRAWS, consolidated=True, chunks=None)
     for name in set(draws.variables) - set(ON_DISK):
         draws[name].load()
     return draws
@@ -135,5 +139,5 @@ def read(path: Path) -> tuple[dict[str, xr.Dataset], dict[str, Any]]:
 def read_group(path: Path, name: str) -> xr.Dataset:
     """A data set, in memory; where it was read from is forgotten."""
     group = xr.open_zarr(path / f"{name}.zarr", consolidated=True, chunks=None).load()
-    del group.encoding["source"]
+    group.encoding.pop("source", None)
     return group

@@ -33,6 +33,10 @@ TOGETHER: dict[str, np.ufunc | None] = {
     "kept": None,
 }
 
+# Sums over a whole chain, besides those of its parts; those of the half batch at hand and of the one before.
+SUMS = ("partial_sum", "partial_squares", "coefficient_sum", "batch_sum", "batch_squares", "half_batch_squares")
+RUNNING = ("running", "held")
+
 Statistics = dict[str, npt.NDArray[Any]]
 Counts = npt.NDArray[np.unsignedinteger[Any]]
 
@@ -164,7 +168,7 @@ class Bins:
 
 @dataclass
 class EdgeStream:
-    """Statistics of every edge over the draws of one chain, at most 276 bytes an edge."""
+    """Statistics of every edge over the draws of one chain, with its bins at most 288 bytes an edge."""
 
     layout: Layout
     bins: Bins
@@ -191,16 +195,13 @@ class EdgeStream:
     def collect(self) -> Statistics:
         """All statistics, by name."""
         bins = {"centre": self.bins.centre, "per_width": self.bins.per_width}
-        sums = {name: array for name, array in self.sums.items() if name not in ("running", "held")}
+        sums = {name: array for name, array in self.sums.items() if name not in RUNNING}
         return {**bins, **sums, **self.counts}
 
     def _allocate(self, shape: tuple[int, ...]) -> None:
         """Zero everywhere; the extremes where the bins end."""
         parts, bins = len(self.layout.parts), self.layout.bins
-        names = (
-            "partial_sum partial_squares coefficient_sum running held batch_sum batch_squares half_batch_squares"
-        )
-        self.sums = {name: np.zeros(shape) for name in names.split()}
+        self.sums = {name: np.zeros(shape) for name in (*SUMS, *RUNNING)}
         self.sums |= {name: np.zeros((parts, *shape)) for name in ("sum", "squares")}
         reach = (bins / 2) / self.bins.per_width
         self.sums |= {"lowest": self.bins.centre - reach, "highest": self.bins.centre + reach}
