@@ -392,6 +392,7 @@ else:
     assert outcome.returncode == 0, outcome.stderr
 
 
+@short
 def test_a_summary_regresses_and_selects_like_the_draws():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((50, 6))

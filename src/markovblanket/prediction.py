@@ -78,7 +78,7 @@ class Fit:
     """
 
     W11: Array
-    W12: xr.DataArray
+    W12: Array | xr.DataArray
     observed: Observed
     coefficients: Array | None = None
 
@@ -96,7 +96,7 @@ class Fit:
     def matrices(self, sample: Sample) -> tuple[Array, Array]:
         """``W11`` and ``W12`` of a sample's draw."""
         chain, draw = self.observed.draw_of(sample)
-        return self.W11[chain, draw], self.W12[chain, draw].values.astype(float, copy=False)
+        return self.W11[chain, draw], np.asarray(self.W12[chain, draw], dtype=float)
 
     def predict(self, rng: np.random.Generator, values: Array, draws: int, rows: Any) -> Prediction:
         """The query of new rows whose remaining cells are ``values``, coded like the table's."""
