@@ -82,6 +82,7 @@ def test_edges_of_a_summary_are_those_of_the_draws(full, summary):
         assert ((one[name] - other[name]).abs() < other["sd"] / 3).all()
     assert one.columns.tolist() == other.columns.tolist()
     assert one["inclusion"].isna().all()
+    assert (one["lower"] * one["upper"] > 0).all()
     np.testing.assert_allclose(summary.coefficients, full.coefficients, atol=1e-12)
 
 
