@@ -87,10 +87,11 @@ def warm_chain(
 ) -> Warm:
     """A chain after its warm-up; if ``watch``, with moments of the states of its later half, or of the start."""
     rng, tick = np.random.default_rng(seed), board.ticker(chain)
-    moments = Moments.empty((problem.p, problem.q)) if watch else None
+    moments = None
     with threadpool_limits(limits=1):
         for count, state in enumerate(warm_up(rng, problem, schedule)):
-            if moments is not None and (2 * count > schedule.warmup or not schedule.warmup):
+            if watch and (2 * count > schedule.warmup or not schedule.warmup):
+                moments = moments or Moments.empty(state.W12.shape)
                 moments.add(state.W12)
             tick(count)
     return Warm(rng, state, moments)
