@@ -13,16 +13,14 @@ import pandas as pd
 import xarray as xr
 from threadpoolctl import threadpool_limits
 
-from markovblanket import arviz_bridge, edgetable, saving, selection
+from markovblanket import arviz_bridge, edgetable, reported, saving, selection, sources
 from markovblanket.axes import edge_name
 from markovblanket.checking import predictive_checks
 from markovblanket.diagnosis import Diagnostics, diagnose
 from markovblanket.imputation import Imputed
 from markovblanket.observed import Observed
 from markovblanket.prediction import Fit, Prediction
-from markovblanket.reported import hyperparameters, r2, reported
-from markovblanket.sources import EdgeStatistics, FromDraws, draws_of_edge, edge_statistics, inclusion, kept_where
-from markovblanket.summaries import convergence, describe, flat, stacked, take
+from markovblanket.summaries import describe, stacked, take
 
 DEFAULT_LEVEL = 0.95
 
@@ -72,17 +70,15 @@ class Posterior:
     @property
     def W12(self) -> xr.DataArray:
         """Draws of the blanket: (chain, draw, query, variable)."""
-        if "W12" not in self.draws:
-            raise ValueError(
-                'this needs every draw of W12, of which a summary was kept: estimate with keep="draws"'
-            )
-        return self.draws["W12"]
+        return sources.every_draw(self.draws)
 
     @property
     def partial_correlation(self) -> xr.DataArray:
         """Draws of ``-w_ij / sqrt(w_ii w_jj)`` between query and rest: (chain, draw, query, variable)."""
         i, j = np.indices(self.W12.shape[2:])
-        return self.W12.copy(data=FromDraws(self.draws).partial_correlation(i, j)).rename("partial_correlation")
+        return self.W12.copy(data=sources.FromDraws(self.draws).partial_correlation(i, j)).rename(
+            "partial_correlation"
+        )
 
     @property
     def query(self) -> list[Any]:
@@ -97,17 +93,17 @@ class Posterior:
     @property
     def hyperparameters(self) -> xr.Dataset:
         """Draws of what the prior learned."""
-        return hyperparameters(self.draws)
+        return reported.hyperparameters(self.draws)
 
     def __repr__(self) -> str:
         sizes = self.draws.sizes
         variables = f"{sizes['query']} query and {sizes['variable']} other variables"
-        kept = "" if self.streams is None else f", kept {kept_where(self.draws)}"
+        kept = "" if self.streams is None else f", kept {sources.kept_where(self.draws)}"
         return f"<Posterior: {variables}, {sizes['chain']} chains of {sizes['draw']} draws{kept}>"
 
     def edge_draws(self, query: Any, variable: Any) -> xr.DataArray:
         """Draws of the weight of one edge: (chain, draw)."""
-        return draws_of_edge(self.draws, query, variable)
+        return sources.draws_of_edge(self.draws, query, variable)
 
     # Edges --------------------------------------------------------------------------------------------
 
@@ -123,7 +119,7 @@ class Posterior:
         Missing throughout if the prior has no exact zero.
         """
         exact_zeros = self.settings.get("prior", {}).get("name") == "SpikeSlab"
-        return self._frame(inclusion(self._edges, exact_zeros))
+        return self._frame(sources.inclusion(self._edges, exact_zeros))
 
     def selected(self, level: float | None = None, *, fdr: float | None = None) -> pd.DataFrame:
         """Which pairs a rule selects, as in :meth:`edges`: query by variable, true or false."""
@@ -180,16 +176,11 @@ class Posterior:
 
     def summary(self, level: float = DEFAULT_LEVEL) -> pd.DataFrame:
         """Mean, sd, interval, R-hat and ESS of ``W11``, of R2 and of the hyperparameters, a row each."""
-        rows = flat(reported(self.draws))
-        frame = describe(np.stack([array.ravel() for array in rows.values()], axis=1), level)
-        frame.insert(0, "quantity", list(rows))
-        return frame.set_index("quantity").join(convergence(rows))
+        return reported.summarised(self.draws, level)
 
     def r2(self, level: float = DEFAULT_LEVEL) -> pd.DataFrame:
         """Bayesian R2 of each query variable given the rest (Gelman, Goodrich, Gabry and Vehtari 2019)."""
-        frame = describe(stacked(r2(self.draws)), level)
-        frame.index = pd.Index(self.query, name="query")
-        return frame
+        return describe(stacked(reported.r2(self.draws)), level).set_index(pd.Index(self.query, name="query"))
 
     def diagnostics(self, *, all: bool = False) -> Diagnostics:
         """R-hat and effective sample sizes of ``W11``, R2, hyperparameters and the selected edges.
@@ -199,8 +190,8 @@ class Posterior:
         i, j = self._positions(all)
         included = self._edges.nonzero[i, j] > 0
         i, j = i[included], j[included]
-        names = [edge_name(self.query[a], self.variables[b]) for a, b in zip(i, j, strict=True)]
-        return diagnose(reported(self.draws), self._edges.quality(i, j).set_axis(names))
+        names = map(edge_name, take(self.query, i), take(self.variables, j))
+        return diagnose(reported.reported(self.draws), self._edges.quality(i, j).set_axis(list(names)))
 
     def to_inference_data(self) -> Any:
         """ArviZ's container: ``InferenceData`` up to ArviZ 0.2x, ``xarray.DataTree`` from 1.0 on."""
@@ -276,8 +267,8 @@ class Posterior:
     # Inside -------------------------------------------------------------------------------------------
 
     @cached_property
-    def _edges(self) -> EdgeStatistics:
-        return edge_statistics(self.draws, self.streams)
+    def _edges(self) -> sources.EdgeStatistics:
+        return sources.edge_statistics(self.draws, self.streams)
 
     def _positions(self, all: bool, level: float | None = None, fdr: float | None = None) -> Any:
         """Rows and columns of the edges that a rule selects, or of all."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from markovblanket.store import AXES
+from markovblanket.summaries import convergence, describe, flat
 
 
 def hyperparameters(draws: xr.Dataset) -> xr.Dataset:
@@ -28,3 +30,11 @@ def reported(draws: xr.Dataset) -> xr.Dataset:
     names = ["variable", "query_other", "edge", "edge_query", "edge_variable"]
     hyper = hyperparameters(draws).drop_vars(names, errors="ignore")
     return hyper.assign(W11=W11, r2=r2(draws))
+
+
+def summarised(draws: xr.Dataset, level: float) -> pd.DataFrame:
+    """Mean, sd, interval, R-hat and ESS of all of them, a row each."""
+    rows = flat(reported(draws))
+    frame = describe(np.stack([array.ravel() for array in rows.values()], axis=1), level)
+    frame.insert(0, "quantity", list(rows))
+    return frame.set_index("quantity").join(convergence(rows))

@@ -55,6 +55,13 @@ def inclusion(edges: EdgeStatistics, exact_zeros: bool) -> Array:
     return share if exact_zeros or (share < 1).any() else np.full_like(share, np.nan)
 
 
+def every_draw(draws: xr.Dataset) -> xr.DataArray:
+    """``W12``, if every draw of it was kept."""
+    if "W12" not in draws:
+        raise ValueError('this needs every draw of W12, of which a summary was kept: estimate with keep="draws"')
+    return draws["W12"]
+
+
 def draws_of_edge(draws: xr.Dataset, query: Any, variable: Any) -> xr.DataArray:
     """The weight of one edge, draw by draw, if kept."""
     if "edge" in draws.dims:
