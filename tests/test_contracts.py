@@ -9,16 +9,23 @@ import pickle
 import numpy as np
 import pytest
 
-from markovblanket import gibbs, priors, solvers, store
-from markovblanket.contracts import ChainState, Noise, Problem
+from markovblanket import disk, gibbs, priors, solvers, store
+from markovblanket.contracts import ChainState, Noise, Problem, Store
+from markovblanket.disk import DiskStore, KeepOnDisk
 from markovblanket.priors import Laplace, Normal, SpikeSlab
 from markovblanket.scatter import from_columns
 from markovblanket.solvers import Dense, Dual
-from markovblanket.store import MemoryStore
+from markovblanket.store import KeepDraws, KeepSummary, MemoryStore, SummaryStore, Warm
+from markovblanket.streams import Moments
 
 PRIORS = [Laplace(), Laplace(gamma=5.0), Normal(scale=0.5), SpikeSlab(), SpikeSlab(inclusion=0.1, slab=0.5)]
 SOLVERS = [Dense(), Dual()]
-STORES = [MemoryStore]
+# A keep makes the store of its kind.
+KEEPS = {
+    MemoryStore: lambda path: KeepDraws(3),
+    SummaryStore: lambda path: KeepSummary(3),
+    DiskStore: lambda path: KeepOnDisk(path / "draws.zarr", KeepSummary(3)),
+}
 P, Q, N = 3, 7, 20
 
 
@@ -38,7 +45,8 @@ def test_no_prior_solver_or_store_is_left_out():
 
     assert classes(priors, ["start", "draw_scales"]) == {type(prior) for prior in PRIORS}
     assert classes(solvers, ["draw"]) == {type(solver) for solver in SOLVERS}
-    assert classes(store, ["append", "collect"]) == set(STORES)
+    found = classes(store, ["append", "collect"]) | classes(disk, ["append", "collect"])
+    assert found - {Store} == set(KEEPS)
 
 
 # Priors -----------------------------------------------------------------------------------------------
@@ -147,15 +155,26 @@ def test_permuted_variables_give_permuted_draws(solver, scatter):
 
 @pytest.mark.parametrize("prior", PRIORS, ids=str)
 @pytest.mark.parametrize("solver", SOLVERS, ids=str)
-@pytest.mark.parametrize("make", STORES, ids=lambda make: make.__name__)
-def test_every_combination_sweeps_and_stores(prior, solver, make, scatter):
-    problem, rng, kept = Problem(scatter, prior, solver), np.random.default_rng(5), make(3)
+@pytest.mark.parametrize("kind", KEEPS, ids=lambda kind: kind.__name__)
+def test_every_combination_sweeps_and_stores(prior, solver, kind, scatter, tmp_path):
+    if kind is DiskStore:
+        pytest.importorskip("zarr")
+    problem, rng, moments = Problem(scatter, prior, solver), np.random.default_rng(5), Moments.empty((P, Q))
     state = gibbs.start(rng, problem)
+    moments.add(state.W12)
+    keep = KEEPS[kind](tmp_path)
+    (kept,) = keep.stores([Warm(rng, state, moments)])
     for _ in range(3):
         state, info = gibbs.sweep(rng, state, problem)
         kept.append(gibbs.derive(rng, state, info, scatter))
-    collected = kept.collect()
-    np.testing.assert_array_equal(collected["W12"][-1], state.W12)
+    collected = keep.gather([kept.collect()])
+    if kind is MemoryStore:
+        last = collected["W12"][0, -1]
+    else:
+        last = np.empty((P, Q))
+        last[tuple(collected["stream_kept"].T)] = collected["kept_weight"][0, -1]
+    np.testing.assert_array_equal(last, state.W12)
+    np.testing.assert_array_equal(collected["W11"][0, -1], state.W11)
     assert all(np.isfinite(array).all() for array in collected.values())
     assert (np.linalg.eigvalsh(state.W11) > 0).all()
     np.testing.assert_array_equal(state.W11, state.W11.T)

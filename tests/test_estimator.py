@@ -283,7 +283,7 @@ def test_default_settings_are_those_of_estimate():
     asked = mb.MarkovBlanket().get_params()
     default = estimate.__kwdefaults__
     shared = asked.keys() & default.keys() - {"progress"}
-    assert shared == {"prior", "solver", "chains", "warmup", "draws", "thin", "n_jobs"}
+    assert shared == {"prior", "solver", "chains", "warmup", "draws", "thin", "n_jobs", "keep"}
     assert {name: asked[name] for name in shared} == {name: default[name] for name in shared}
     assert asked["random_state"] is default["seed"] is None
 
@@ -390,3 +390,16 @@ else:
 """
     outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert outcome.returncode == 0, outcome.stderr
+
+
+@short
+def test_a_summary_regresses_and_selects_like_the_draws():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 6))
+    y = X[:, 0] - X[:, 3] + 0.5 * rng.standard_normal(50)
+    how = {"chains": 2, "warmup": 50, "draws": 100, "random_state": 1}
+    full, summary = (mb.MarkovBlanket(keep=keep, **how).fit(X, y) for keep in ("draws", "summary"))
+    np.testing.assert_allclose(summary.predict(X), full.predict(X), rtol=1e-8)
+    np.testing.assert_array_equal(summary.get_support(), full.get_support())
+    with pytest.raises(ValueError, match=r'keep="draws"'):
+        summary.predict(X, return_std=True)

@@ -1,4 +1,4 @@
-"""Running: a chain is a stream of draws; many chains are many streams, each with a generator of its own."""
+"""Running: a chain warms up, then is a stream of draws; many chains, each with a generator of its own."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import joblib
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from markovblanket.contracts import Array, Draw, Problem, Sampler
+from markovblanket.contracts import Array, Draw, Problem, Sampler, Store
 from markovblanket.gibbs import Blanket
 from markovblanket.progress import Board
-from markovblanket.store import MemoryStore
+from markovblanket.store import Keep, KeepDraws, Warm
+from markovblanket.streams import Moments
 
 # How many numbers of latent columns a chain keeps, unless that would be less than so many draws.
 LATENT_NUMBERS, LATENT_LEAST = 2**22, 5
@@ -50,13 +51,22 @@ def require_count(name: str, value: object, least: int) -> None:
         raise ValueError(f"{name}={value!r}: must be a whole number, at least {least}")
 
 
-def stream(rng: np.random.Generator, problem: Problem | Sampler[Any], schedule: Schedule) -> Iterator[Draw | None]:
-    """Sweep after sweep from an over-dispersed start: a draw where one is kept, otherwise None."""
-    sampler: Sampler[Any] = Blanket(problem) if isinstance(problem, Problem) else problem
+def warm_up(rng: np.random.Generator, sampler: Sampler[Any], schedule: Schedule) -> Iterator[Any]:
+    """The states of the warm-up, an over-dispersed start first."""
     state = sampler.start(rng)
-    for count in range(1 - schedule.warmup, schedule.sweeps - schedule.warmup + 1):
+    yield state
+    for _ in range(schedule.warmup):
+        state, _ = sampler.sweep(rng, state)
+        yield state
+
+
+def sample(
+    rng: np.random.Generator, state: Any, sampler: Sampler[Any], schedule: Schedule
+) -> Iterator[Draw | None]:
+    """Sweep after sweep from where the warm-up ended: a draw where one is kept, otherwise None."""
+    for count in range(1, schedule.draws * schedule.thin + 1):
         state, info = sampler.sweep(rng, state)
-        kept = count > 0 and count % schedule.thin == 0
+        kept = count % schedule.thin == 0
         yield thinned(sampler.derive(rng, state, info), count // schedule.thin, schedule) if kept else None
 
 
@@ -67,17 +77,33 @@ def thinned(draw: Draw, number: int, schedule: Schedule) -> Draw:
     return replace(draw, latent=None)
 
 
-def run_chain(
-    seed: np.random.SeedSequence, problem: Problem | Sampler[Any], schedule: Schedule, board: Board, chain: int
-) -> dict[str, Array]:
-    """All kept draws of one chain, by name.
+# One BLAS thread in both rounds: more are slower for these thin products, and would make the last bits depend on
+# the number of cores.
 
-    One BLAS thread: more are slower for these thin products, and would make the last bits depend on the
-    number of cores.
-    """
-    store, tick = MemoryStore(schedule.draws), board.ticker(chain)
+
+def warm_chain(
+    seed: np.random.SeedSequence, sampler: Sampler[Any], schedule: Schedule, board: Board, chain: int, watch: bool
+) -> Warm:
+    """A chain after its warm-up; if ``watch``, with moments of the states of its later half, or of the start."""
+    rng, tick = np.random.default_rng(seed), board.ticker(chain)
+    moments = None
     with threadpool_limits(limits=1):
-        for count, draw in enumerate(stream(np.random.default_rng(seed), problem, schedule), start=1):
+        for count, state in enumerate(warm_up(rng, sampler, schedule)):
+            if watch and (2 * count > schedule.warmup or not schedule.warmup):
+                W12 = sampler.cross(state)
+                moments = moments or Moments.empty(W12.shape)
+                moments.add(W12)
+            tick(count)
+    return Warm(rng, state, moments)
+
+
+def sample_chain(
+    warm: Warm, sampler: Sampler[Any], schedule: Schedule, store: Store, board: Board, chain: int
+) -> dict[str, Array]:
+    """What the store collected of the draws of one chain, by name."""
+    tick = board.ticker(chain)
+    with threadpool_limits(limits=1):
+        for count, draw in enumerate(sample(warm.rng, warm.state, sampler, schedule), start=schedule.warmup + 1):
             if draw is not None:
                 store.append(draw)
             tick(count)
@@ -92,17 +118,28 @@ def run(
     seed: int | np.random.SeedSequence | None = None,
     n_jobs: int | None = None,
     progress: bool = False,
+    keep: Keep | None = None,
 ) -> dict[str, Array]:
-    """Independent chains, in parallel by joblib; every array is (chain, draw, ...).
+    """Independent chains, in parallel by joblib; arrays of draws are (chain, draw, ...).
 
-    A problem is run by the blanket's own sampler; any other sampler is run as it is.
-    The numbers depend on ``seed`` alone, not on ``n_jobs`` or the backend.
+    A problem is run by the blanket's own sampler; any other sampler is run as it is. All chains warm up before the
+    first one samples, so that ``keep`` (by default every draw, in memory) can learn from all of them what is worth
+    keeping. The numbers depend on ``seed`` alone, not on ``n_jobs``, the backend or what is kept.
     """
     require_count("chains", chains, 1)
     sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-    with threadpool_limits(limits=1), Board.open(chains, schedule.warmup, schedule.sweeps, progress) as board:
-        records = joblib.Parallel(n_jobs=n_jobs)(
-            joblib.delayed(run_chain)(child, problem, schedule, board, chain)
+    sampler: Sampler[Any] = Blanket(problem) if isinstance(problem, Problem) else problem
+    keep = KeepDraws(schedule.draws) if keep is None else keep
+    bars = Board.open(chains, schedule.warmup, schedule.sweeps, progress)
+    with threadpool_limits(limits=1), bars as board, joblib.Parallel(n_jobs=n_jobs) as parallel:
+        warm = parallel(
+            joblib.delayed(warm_chain)(child, sampler, schedule, board, chain, keep.watches)
             for chain, child in enumerate(sequence.spawn(chains))
         )
-    return {name: np.stack([record[name] for record in records]) for name in records[0]}
+        stores = keep.stores(warm)
+        warm = [replace(one, moments=None) for one in warm]
+        records = parallel(  # what a chain has used is let go with it
+            joblib.delayed(sample_chain)(warm.pop(0), sampler, schedule, stores.pop(0), board, chain)
+            for chain in range(chains)
+        )
+    return keep.gather(records)

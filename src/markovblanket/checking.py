@@ -52,7 +52,7 @@ def predictive_checks(rng: np.random.Generator, fit: Fit, draws: int, level: flo
 def at_sample(rng: np.random.Generator, fit: Fit, sample: Sample) -> Iterator[tuple[object, str, float, float]]:
     """Query variable, check, and its value for the rows as they are and for rows of the model's making."""
     observed = fit.observed
-    W11, W12 = (W[observed.draw_of(sample)] for W in (fit.W11, fit.W12))
+    W11, W12 = fit.matrices(sample)
     columns, sd = observed.columns_at(sample), np.sqrt(np.diag(np.linalg.inv(W11)))
     means = columns.X2 @ coefficients(W11, W12).T
     scales = observed.scales(rng, sample, observed.table.query)

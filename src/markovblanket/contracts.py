@@ -277,6 +277,9 @@ class Sampler(Protocol[State]):
     def derive(self, rng: np.random.Generator, state: State, info: SweepInfo) -> Draw:
         """What is kept of a state."""
 
+    def cross(self, state: State) -> Array:
+        """``W12`` of a state."""
+
 
 class Store(Protocol):
     """Takes the draws of one chain as they come."""

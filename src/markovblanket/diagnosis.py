@@ -1,4 +1,4 @@
-"""Did the chains converge? ArviZ's R-hat and effective sample sizes, and a verdict in words."""
+"""Did the chains converge? R-hat and effective sample sizes, and a verdict in words."""
 
 from __future__ import annotations
 
@@ -44,32 +44,42 @@ class Diagnostics:
         return f"{self.table.to_string()}\n{verdict}"
 
 
-def diagnose(draws: xr.Dataset) -> Diagnostics:
-    """Diagnostics of every quantity of ``draws``, a block per variable."""
+def diagnose(draws: xr.Dataset, edges: pd.DataFrame | None = None) -> Diagnostics:
+    """Diagnostics of every quantity of ``draws``, a block per variable, and of edges whose quality is known.
+
+    ``edges`` has R-hat, bulk and tail ESS by the names of edges.
+    """
     least = MIN_ESS_PER_CHAIN * draws.sizes["chain"]
     if draws.sizes["draw"] < 4:
         return Diagnostics(pd.DataFrame(), ("fewer than 4 draws per chain: nothing can be said",))
-    rows = {str(name): _row(draws[[name]]) for name in draws.data_vars}
+    rows = {str(name): _row(_quality(draws[[name]])) for name in draws.data_vars}
+    if edges is not None and len(edges):
+        rows["W12"] = _row(edges)
     table = pd.DataFrame.from_dict(rows, orient="index")
     return Diagnostics(table, tuple(_problems(table, least)))
 
 
-def _row(block: xr.Dataset) -> dict[str, object]:
-    """One block: its size, worst R-hat and where, smallest effective sample sizes."""
+def _quality(block: xr.Dataset) -> pd.DataFrame:
+    """R-hat, bulk and tail ESS of every quantity of a block, by its coordinates."""
     (name,) = block.data_vars
     rhat = arviz_bridge.rhat(block)[name]
-    rhat = rhat.fillna(np.inf)  # chains that never move have none, and have not converged
-    worst = np.unravel_index(int(np.argmax(rhat.values)), rhat.shape)
-    where = "~".join(
-        str(rhat[dim].values[k]) for dim, k in zip(rhat.dims, worst, strict=True) if dim in rhat.coords
-    )
-    bulk, tail = (arviz_bridge.ess(block, method)[name] for method in ("bulk", "tail"))
+    labels = [
+        "~".join(str(rhat[dim].values[k]) for dim, k in zip(rhat.dims, where, strict=True) if dim in rhat.coords)
+        for where in np.ndindex(rhat.shape)
+    ]
+    bulk, tail = (arviz_bridge.ess(block, method)[name].values.ravel() for method in ("bulk", "tail"))
+    return pd.DataFrame({"rhat": rhat.values.ravel(), "ess_bulk": bulk, "ess_tail": tail}, index=labels)
+
+
+def _row(quality: pd.DataFrame) -> dict[str, object]:
+    """One block: its size, worst R-hat and where, smallest effective sample sizes."""
+    rhat = quality["rhat"].fillna(np.inf)  # chains that never move have none, and have not converged
     return {
-        "quantities": rhat.size,
+        "quantities": len(quality),
         "rhat": float(rhat.max()),
-        "worst": where,
-        "ess_bulk": float(bulk.min()),
-        "ess_tail": float(tail.min()),
+        "worst": str(quality.index[int(np.argmax(rhat))]),
+        "ess_bulk": float(quality["ess_bulk"].min()),
+        "ess_tail": float(quality["ess_tail"].min()),
     }
 
 
@@ -80,7 +90,7 @@ def _problems(table: pd.DataFrame, least: int) -> list[str]:
         at = f" at {row['worst']}" if row["worst"] else ""
         if not row["rhat"] <= MAX_RHAT:
             problems.append(f"R-hat of {name} is {row['rhat']:.3f}{at} (should be at most {MAX_RHAT})")
-        smallest = min(row["ess_bulk"], row["ess_tail"])
+        smallest = np.fmin(row["ess_bulk"], row["ess_tail"])  # streamed edges have no tail ESS
         if not smallest >= least:
             problems.append(f"effective sample size of {name} is {smallest:.0f} (should be at least {least})")
     return problems

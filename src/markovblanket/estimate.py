@@ -8,17 +8,18 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
-from markovblanket.axes import name_axes
 from markovblanket.chains import Schedule, run
 from markovblanket.contracts import Array, Prior, Problem, Sampler, Scatter, Solver
 from markovblanket.copula import Copula
 from markovblanket.diagnosis import ConvergenceWarning
+from markovblanket.keeping import Keeping, decide
 from markovblanket.levels import Column
 from markovblanket.observed import Observed
 from markovblanket.posterior import Posterior
@@ -48,6 +49,8 @@ def estimate(
     thin: int = 1,
     seed: int | None = None,
     n_jobs: int | None = None,
+    keep: str | Path = "auto",
+    named: Sequence[tuple[Any, Any]] | None = None,
     progress: bool = True,
 ) -> Posterior:
     """Estimate which variables are directly connected to the query variables, and how surely.
@@ -85,6 +88,14 @@ def estimate(
         The numbers depend on it alone, for any ``n_jobs``.
     n_jobs : int, optional
         Chains at a time, by joblib; any of its backends.
+    keep : str or path
+        ``"draws"``: every draw, in memory. ``"summary"``: statistics of every edge, in memory that does not grow
+        with the draws, and the draws of a few edges. A path: the same, and every draw in a zarr store in that
+        folder (W12 in single precision), which is then also a saved posterior. ``"auto"``: draws if W12 has at
+        most 2^28 numbers in all (two gigabytes), else a summary.
+    named : list of pairs, optional
+        With a summary: the edges (query, variable) whose draws are kept; by default the 200 whose sign is surest
+        after warm-up.
     progress : bool
         A bar per chain, on a terminal or in a notebook.
 
@@ -113,9 +124,10 @@ def estimate(
     with threadpool_limits(limits=1):  # as in the chains: the last bits must not depend on the number of cores
         given = _given(table, query, margins, kinds, scatter, n, names)
     problem = Problem(given.scatter, *parts, given.latent)
+    keeping = decide(keep, named, (given.query, given.rest), chains, schedule)
     declared = None if kinds is None else {str(name): _plain(kind) for name, kind in kinds.items()}
     settings = described(given, {"prior": problem.prior, "solver": problem.solver}) | {"kinds": declared}
-    return sampled(problem, given, settings, schedule, chains, seeds, n_jobs, progress)
+    return sampled(problem, given, settings, schedule, keeping, chains, seeds, n_jobs, progress)
 
 
 def sampled(
@@ -123,17 +135,21 @@ def sampled(
     given: Given,
     settings: dict[str, Any],
     schedule: Schedule,
+    keeping: Keeping,
     chains: int,
     seeds: np.random.SeedSequence,
     n_jobs: int | None,
     progress: bool,
 ) -> Posterior:
     """Run the chains, name what they drew, and warn unless they agree."""
-    arrays = run(problem, schedule, chains=chains, seed=seeds, n_jobs=n_jobs, progress=progress)
+    kept = keeping.keep(schedule.draws)
+    arrays = run(problem, schedule, chains=chains, seed=seeds, n_jobs=n_jobs, progress=progress, keep=kept)
     latent = arrays.pop("latent", None)
     observed = _observed(given, latent, chains, schedule)
-    settings = settings | asdict(schedule) | {"chains": chains, "seed": str(seeds.entropy)}
-    posterior = Posterior(*name_axes(arrays, given.query, given.rest), observed, settings)
+    settings = (
+        settings | asdict(schedule) | {"chains": chains, "seed": str(seeds.entropy), "keep": keeping.settings}
+    )
+    posterior = keeping.posterior(arrays, given.query, given.rest, observed, settings)
     _warn_unless_converged(posterior)
     return posterior
 

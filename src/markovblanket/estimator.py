@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -50,6 +51,8 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
         An int is the ``seed`` of :func:`markovblanket.estimate`; anything else draws that seed.
     n_jobs : int, optional
         Chains at a time, by joblib; the numbers do not depend on it.
+    keep : str or path
+        What is kept of the draws, as in :func:`markovblanket.estimate`; with a summary there is no ``return_std``.
     progress : bool
         A bar per chain, on a terminal or in a notebook.
 
@@ -98,6 +101,7 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
         thin: int = 1,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
+        keep: str | Path = "auto",
         progress: bool = False,
     ) -> None:
         self.prior = prior
@@ -110,6 +114,7 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
         self.thin = thin
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.keep = keep
         self.progress = progress
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -173,6 +178,7 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
             thin=self.thin,
             seed=integer_seed(self.random_state),
             n_jobs=self.n_jobs,
+            keep=self.keep,
             progress=self.progress,
         )
 

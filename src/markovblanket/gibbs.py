@@ -131,3 +131,7 @@ class Blanket:
         if latent is None or state.columns is None:
             return draw
         return replace(draw, latent=latent.moving(state.columns))
+
+    def cross(self, state: ChainState) -> Array:
+        """``W12``."""
+        return state.W12

@@ -65,6 +65,11 @@ class Observed:
         X = self.standardisation.apply(np.column_stack([column.values for column in self.table.columns]))
         return Columns(X[:, : self.p], X[:, self.p :])
 
+    def require_rows(self, purpose: str) -> None:
+        """Refuse what a scatter matrix cannot answer."""
+        if not self.table.n:
+            raise ValueError(f"{purpose} needs the rows of a table; this posterior was made from a scatter matrix")
+
     def samples(self, most: int) -> list[Sample]:
         """At most so many of the draws that kept their latent columns, evenly spaced: chain, and which of them."""
         if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1:

@@ -13,16 +13,14 @@ import pandas as pd
 import xarray as xr
 from threadpoolctl import threadpool_limits
 
-from markovblanket import arviz_bridge, edgetable, saving, selection
-from markovblanket.axes import MATRICES
+from markovblanket import arviz_bridge, edgetable, reported, saving, selection, sources
+from markovblanket.axes import edge_name
 from markovblanket.checking import predictive_checks
 from markovblanket.diagnosis import Diagnostics, diagnose
 from markovblanket.imputation import Imputed
 from markovblanket.observed import Observed
-from markovblanket.prediction import Fit, Prediction, coefficients
-from markovblanket.recoding import read_like
-from markovblanket.summaries import convergence, describe, flat, stacked, take
-from markovblanket.table import row_names
+from markovblanket.prediction import Fit, Prediction
+from markovblanket.summaries import describe, stacked, take
 
 DEFAULT_LEVEL = 0.95
 
@@ -38,19 +36,28 @@ class Posterior:
     ----------
     draws : xarray.Dataset
         ``W11`` (chain, draw, query, query_other), ``W12`` (chain, draw, query, variable), the diagonal of W22,
-        the explained variances, and every learned hyperparameter.
+        the explained variances, and every learned hyperparameter. With ``keep="summary"`` there is no W12 and
+        no diagonal, but ``kept_weight`` and ``kept_partial_correlation`` (chain, draw, edge) of a few edges; with
+        a path both are on disk.
     effort : xarray.Dataset
         What each kept sweep cost: solver iterations and residual, the factor of the joint scale move.
     observed : Observed
         The table, with its latent columns as some of the draws left them; no rows for a fit from a scatter matrix.
     settings : dict
-        What was asked: data, prior, solver, schedule, seed, versions.
+        What was asked: data, prior, solver, schedule, seed, what was kept and why, versions.
+    streams : xarray.Dataset, optional
+        Statistics of every edge that were streamed; None where every draw is in memory.
     """
 
     def __init__(
-        self, draws: xr.Dataset, effort: xr.Dataset, observed: Observed, settings: Mapping[str, Any]
+        self,
+        draws: xr.Dataset,
+        effort: xr.Dataset,
+        observed: Observed,
+        settings: Mapping[str, Any],
+        streams: xr.Dataset | None = None,
     ) -> None:
-        self.draws, self.effort, self.observed = draws, effort, observed
+        self.draws, self.effort, self.observed, self.streams = draws, effort, observed, streams
         self.settings = dict(settings)
 
     # What was drawn -----------------------------------------------------------------------------------
@@ -63,13 +70,15 @@ class Posterior:
     @property
     def W12(self) -> xr.DataArray:
         """Draws of the blanket: (chain, draw, query, variable)."""
-        return self.draws["W12"]
+        return sources.every_draw(self.draws)
 
     @property
     def partial_correlation(self) -> xr.DataArray:
         """Draws of ``-w_ij / sqrt(w_ii w_jj)`` between query and rest: (chain, draw, query, variable)."""
         i, j = np.indices(self.W12.shape[2:])
-        return self.W12.copy(data=self._partial_correlation(i, j)).rename("partial_correlation")
+        return self.W12.copy(data=sources.FromDraws(self.draws).partial_correlation(i, j)).rename(
+            "partial_correlation"
+        )
 
     @property
     def query(self) -> list[Any]:
@@ -84,27 +93,37 @@ class Posterior:
     @property
     def hyperparameters(self) -> xr.Dataset:
         """Draws of what the prior learned."""
-        return self.draws.drop_vars(list(MATRICES))
+        return reported.hyperparameters(self.draws)
 
     def __repr__(self) -> str:
         sizes = self.draws.sizes
-        return (
-            f"<Posterior: {sizes['query']} query and {sizes['variable']} other variables, "
-            f"{sizes['chain']} chains of {sizes['draw']} draws>"
-        )
+        variables = f"{sizes['query']} query and {sizes['variable']} other variables"
+        kept = "" if self.streams is None else f", kept {sources.kept_where(self.draws)}"
+        return f"<Posterior: {variables}, {sizes['chain']} chains of {sizes['draw']} draws{kept}>"
+
+    def edge_draws(self, query: Any, variable: Any) -> xr.DataArray:
+        """Draws of the weight of one edge: (chain, draw)."""
+        return sources.draws_of_edge(self.draws, query, variable)
 
     # Edges --------------------------------------------------------------------------------------------
 
     @cached_property
     def sign_probability(self) -> pd.DataFrame:
         """``max(P(w > 0), P(w < 0))`` of every pair: query by variable."""
-        values = selection.sign_probability(stacked(self.W12))
-        return pd.DataFrame(values, index=self.query, columns=self.variables)
+        return self._frame(self._edges.sign_probability)
+
+    @cached_property
+    def inclusion(self) -> pd.DataFrame:
+        """The share of draws in which a weight is not exactly zero: query by variable.
+
+        Missing throughout if the prior has no exact zero.
+        """
+        exact_zeros = self.settings.get("prior", {}).get("name") == "SpikeSlab"
+        return self._frame(sources.inclusion(self._edges, exact_zeros))
 
     def selected(self, level: float | None = None, *, fdr: float | None = None) -> pd.DataFrame:
         """Which pairs a rule selects, as in :meth:`edges`: query by variable, true or false."""
-        chosen = selection.select(self.sign_probability.to_numpy(), level, fdr, DEFAULT_LEVEL)
-        return pd.DataFrame(chosen, index=self.query, columns=self.variables)
+        return self._frame(selection.select(self.sign_probability.to_numpy(), level, fdr, DEFAULT_LEVEL))
 
     def edges(self, level: float | None = None, *, fdr: float | None = None, all: bool = False) -> pd.DataFrame:
         """The edges between query and rest that a rule selects, surest first.
@@ -123,30 +142,25 @@ class Posterior:
         pandas.DataFrame
             A row per edge: query, variable; mean ``weight``, ``sd``, and ``lower``, ``upper`` ends of the
             central interval at ``level``; ``partial_correlation`` (mean); ``sign_probability`` of the likelier
-            sign; ``inclusion`` (missing: this prior has no exact zero); ``rhat`` and bulk ``ess``.
+            sign; ``inclusion`` (missing if the prior has no exact zero); ``rhat`` and bulk ``ess``, missing for
+            an edge that is never included.
+            With a summary, R-hat is the plain one of half chains (else ArviZ's, rank-normalised), ESS that of
+            the mean by batches, and the interval is read off a histogram.
         """
-        i, j = np.nonzero(np.ones(self.W12.shape[2:]) if all else self.selected(level, fdr=fdr))
-        names = {"query": take(self.query, i), "variable": take(self.variables, j)}
-        partial = self._partial_correlation(i, j)
-        frame = edgetable.frame(
-            names, self.W12.values[:, :, i, j], partial, DEFAULT_LEVEL if level is None else level
-        )
-        frame.insert(frame.columns.get_loc("rhat"), "inclusion", np.nan)
-        return frame
+        i, j = self._positions(all, level, fdr)
+        table = self._edges.table(i, j, DEFAULT_LEVEL if level is None else level)
+        table.insert(table.columns.get_loc("rhat"), "inclusion", self.inclusion.to_numpy()[i, j])
+        return edgetable.surest_first({"query": take(self.query, i), "variable": take(self.variables, j)}, table)
 
     def query_edges(
         self, level: float | None = None, *, fdr: float | None = None, all: bool = False
     ) -> pd.DataFrame:
         """The edges among the query variables, from ``W11``; rules and columns as in :meth:`edges`."""
-        i, j = np.triu_indices(len(self.query), k=1)
-        W11 = self.W11.values
-        if not all:
-            probability = selection.sign_probability(stacked(self.W11)[:, i, j])
-            keep = selection.select(probability, level, fdr, DEFAULT_LEVEL)
-            i, j = i[keep], j[keep]
-        partial = -W11[..., i, j] / np.sqrt(W11[..., i, i] * W11[..., j, j])
-        names = {"query": take(self.query, i), "other": take(self.query, j)}
-        return edgetable.frame(names, W11[..., i, j], partial, DEFAULT_LEVEL if level is None else level)
+        probability = edgetable.sign_probability_among(self.W11.values)
+        chosen = (
+            np.ones_like(probability, bool) if all else selection.select(probability, level, fdr, DEFAULT_LEVEL)
+        )
+        return edgetable.among(self.query, self.W11.values, chosen, DEFAULT_LEVEL if level is None else level)
 
     def blanket(self, level: float | None = None, *, fdr: float | None = None) -> dict[Any, list[Any]]:
         """The selected neighbours of each query variable, surest first."""
@@ -162,29 +176,22 @@ class Posterior:
 
     def summary(self, level: float = DEFAULT_LEVEL) -> pd.DataFrame:
         """Mean, sd, interval, R-hat and ESS of ``W11``, of R2 and of the hyperparameters, a row each."""
-        rows = flat(self._reported())
-        frame = describe(np.stack([array.ravel() for array in rows.values()], axis=1), level)
-        frame.insert(0, "quantity", list(rows))
-        return frame.set_index("quantity").join(convergence(rows))
+        return reported.summarised(self.draws, level)
 
     def r2(self, level: float = DEFAULT_LEVEL) -> pd.DataFrame:
         """Bayesian R2 of each query variable given the rest (Gelman, Goodrich, Gabry and Vehtari 2019)."""
-        frame = describe(stacked(self._r2_draws()), level)
-        frame.index = pd.Index(self.query, name="query")
-        return frame
+        return describe(stacked(reported.r2(self.draws)), level).set_index(pd.Index(self.query, name="query"))
 
     def diagnostics(self, *, all: bool = False) -> Diagnostics:
         """R-hat and effective sample sizes of ``W11``, R2, hyperparameters and the selected edges.
 
-        Every edge if ``all``; about five milliseconds each.
+        Every edge that is ever included if ``all``; about five milliseconds each, from draws in memory.
         """
-        i, j = np.nonzero(np.ones(self.W12.shape[2:]) if all else self.selected())
-        blocks = self._reported()
-        if len(i):
-            names = [f"{self.query[a]}~{self.variables[b]}" for a, b in zip(i, j, strict=True)]
-            values = self.W12.values[:, :, i, j]
-            blocks["W12"] = xr.DataArray(values, dims=("chain", "draw", "edge"), coords={"edge": names})
-        return diagnose(blocks)
+        i, j = self._positions(all)
+        included = self._edges.nonzero[i, j] > 0
+        i, j = i[included], j[included]
+        names = map(edge_name, take(self.query, i), take(self.variables, j))
+        return diagnose(reported.reported(self.draws), self._edges.quality(i, j).set_axis(list(names)))
 
     def to_inference_data(self) -> Any:
         """ArviZ's container: ``InferenceData`` up to ArviZ 0.2x, ``xarray.DataTree`` from 1.0 on."""
@@ -195,8 +202,7 @@ class Posterior:
     @cached_property
     def coefficients(self) -> pd.DataFrame:
         """Posterior mean of ``-U W12``: the regression of the standardised query on the standardised rest."""
-        beta = coefficients(stacked(self.W11), stacked(self.W12)).mean(axis=0)
-        return pd.DataFrame(beta, index=self.query, columns=self.variables)
+        return self._frame(self._edges.coefficients)
 
     def predict(self, new: Any, *, draws: int = 1000, seed: int | None = None) -> Prediction:
         """The query variables of new rows, given what is known of their remaining variables.
@@ -211,16 +217,8 @@ class Posterior:
         seed : int, optional
             For reproducible draws.
         """
-        values = read_like(new, self.observed.table.columns[self.observed.p :])
-        if np.isnan(values).any():
-            self._require_rows("prediction of rows with missing cells")
-        rows = row_names(new, len(values))
         with threadpool_limits(limits=1):  # as in the chains: the last bits must not depend on the number of cores
-            prediction = self._fit.predict(np.random.default_rng(seed), values, draws, rows)
-        if self.observed.margins == "gaussian":
-            complete = ~np.isnan(values).any(axis=1)
-            prediction.mean[complete] = self._fit.regression(values[complete], self.coefficients.to_numpy())
-        return prediction
+            return self._fit.predict_rows(np.random.default_rng(seed), new, draws)
 
     def check(self, *, draws: int = 200, level: float = 0.95, seed: int | None = None) -> pd.DataFrame:
         """Posterior predictive checks: could the model have produced rows like these?
@@ -236,7 +234,7 @@ class Posterior:
             and ``upper`` with probability ``level``, and above what was observed with ``probability``, where
             values near 0 or 1 speak against the model.
         """
-        self._require_rows("a predictive check")
+        self.observed.require_rows("a predictive check")
         return predictive_checks(np.random.default_rng(seed), self._fit, draws, level)
 
     def imputed(self, draws: int = 20, *, seed: int | None = None) -> Imputed:
@@ -249,7 +247,7 @@ class Posterior:
         seed : int, optional
             For reproducible tables.
         """
-        self._require_rows("imputation")
+        self.observed.require_rows("imputation")
         return Imputed(self.observed, self.observed.samples(draws), np.random.SeedSequence(seed))
 
     # Saving -------------------------------------------------------------------------------------------
@@ -259,41 +257,37 @@ class Posterior:
 
         The table is written too, since predictions and completed tables take it.
         """
-        groups = {"draws": self.draws, "effort": self.effort, **self.observed.to_datasets()}
-        saving.write(Path(path), groups, self.settings)
+        saving.write(Path(path), self.groups(), self.settings)
+
+    def groups(self) -> dict[str, xr.Dataset]:
+        """The data sets of which this posterior is made, by name."""
+        streams = {} if self.streams is None else {"streams": self.streams}
+        return {"draws": self.draws, "effort": self.effort, **self.observed.to_datasets(), **streams}
 
     # Inside -------------------------------------------------------------------------------------------
 
+    @cached_property
+    def _edges(self) -> sources.EdgeStatistics:
+        return sources.edge_statistics(self.draws, self.streams)
+
+    def _positions(self, all: bool, level: float | None = None, fdr: float | None = None) -> Any:
+        """Rows and columns of the edges that a rule selects, or of all."""
+        return np.nonzero(
+            np.ones(self.sign_probability.shape) if all else self.selected(level, fdr=fdr).to_numpy()
+        )
+
+    def _frame(self, values: Any) -> pd.DataFrame:
+        """A matrix like ``W12`` with its names."""
+        return pd.DataFrame(values, index=self.query, columns=self.variables)
+
     @property
     def _fit(self) -> Fit:
-        return Fit(self.W11.values, self.W12.values, self.observed)
-
-    def _partial_correlation(self, i: Any, j: Any) -> Any:
-        """Of chosen pairs, draw by draw."""
-        w_ii, w_jj = self.W11.values[:, :, i, i], self.draws["W22_diagonal"].values[:, :, j]
-        return -self.W12.values[:, :, i, j] / np.sqrt(w_ii * w_jj)
-
-    def _r2_draws(self) -> xr.DataArray:
-        """Explained over total variance of each query variable, draw by draw."""
-        residual = np.einsum("...ii->...i", np.linalg.inv(self.W11.values))
-        explained = self.draws["explained"]
-        return (explained / (explained + residual)).rename("r2")
-
-    def _reported(self) -> xr.Dataset:
-        """The quantities that every fit is judged by; each entry of the symmetric ``W11`` once."""
-        i, j = np.triu_indices(len(self.query))
-        pairs = [f"{self.query[a]}, {self.query[b]}" for a, b in zip(i, j, strict=True)]
-        W11 = xr.DataArray(self.W11.values[:, :, i, j], dims=("chain", "draw", "pair"), coords={"pair": pairs})
-        return self.hyperparameters.drop_vars(["variable", "query_other"]).assign(W11=W11, r2=self._r2_draws())
-
-    def _require_rows(self, purpose: str) -> None:
-        """Refuse what a scatter matrix cannot answer."""
-        if not self.observed.table.n:
-            raise ValueError(f"{purpose} needs the rows of a table; this posterior was made from a scatter matrix")
+        beta = self.coefficients.to_numpy() if self.observed.margins == "gaussian" else None
+        return Fit(self.W11.values, self.W12, self.observed, beta)
 
 
 def load(path: str | Path) -> Posterior:
     """Read back what :meth:`Posterior.save` wrote."""
     groups, settings = saving.read(Path(path))
     observed = Observed.from_datasets(groups["table"], groups["latent"])
-    return Posterior(groups["draws"], groups["effort"], observed, settings)
+    return Posterior(groups["draws"], groups["effort"], observed, settings, groups.get("streams"))

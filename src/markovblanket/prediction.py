@@ -14,10 +14,11 @@ from markovblanket.completion import FIRST_SWEEPS, SWEEPS, Completion, Rows
 from markovblanket.contracts import Array
 from markovblanket.levels import Column
 from markovblanket.observed import Observed, Sample
+from markovblanket.recoding import read_like
 from markovblanket.scales import Steps
 from markovblanket.scatter import rest_degrees, rest_ridge
 from markovblanket.summaries import describe_cells, level_numbers
-from markovblanket.table import Name
+from markovblanket.table import Name, row_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,11 +71,32 @@ def residual_noise(rng: np.random.Generator, W11: Array, rows: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """What prediction takes from a posterior: draws of the matrices, (chain, draw, ...), and the table."""
+    """What prediction takes from a posterior: draws of the matrices, (chain, draw, ...), and the table.
+
+    ``W12`` may be on disk and is read draw by draw; ``coefficients``, the mean of ``-U W12``, are
+    for columns that are standardised.
+    """
 
     W11: Array
-    W12: Array
+    W12: Array | xr.DataArray
     observed: Observed
+    coefficients: Array | None = None
+
+    def predict_rows(self, rng: np.random.Generator, new: Any, draws: int) -> Prediction:
+        """The query of the rows of a table; means are those of the coefficients where these are known."""
+        values = read_like(new, self.observed.table.columns[self.observed.p :])
+        if np.isnan(values).any():
+            self.observed.require_rows("prediction of rows with missing cells")
+        prediction = self.predict(rng, values, draws, row_names(new, len(values)))
+        if self.coefficients is not None:
+            complete = ~np.isnan(values).any(axis=1)
+            prediction.mean[complete] = self.regression(values[complete], self.coefficients)
+        return prediction
+
+    def matrices(self, sample: Sample) -> tuple[Array, Array]:
+        """``W11`` and ``W12`` of a sample's draw."""
+        chain, draw = self.observed.draw_of(sample)
+        return self.W11[chain, draw], np.asarray(self.W12[chain, draw], dtype=float)
 
     def predict(self, rng: np.random.Generator, values: Array, draws: int, rows: Any) -> Prediction:
         """The query of new rows whose remaining cells are ``values``, coded like the table's."""
@@ -83,7 +105,7 @@ class Fit:
         chances: list[list[Array]] = [[] for _ in columns]
         samples = self.observed.samples(draws)
         for sample, X2 in zip(samples, self._rest(rng, values, samples), strict=True):
-            W11, W12 = (W[self.observed.draw_of(sample)] for W in (self.W11, self.W12))
+            W11, W12 = self.matrices(sample)
             mean = X2 @ coefficients(W11, W12).T
             X1, sd = mean + residual_noise(rng, W11, len(X2)), np.sqrt(np.diag(np.linalg.inv(W11)))
             scales = self.observed.scales(rng, sample, self.observed.table.query)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,9 +12,14 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from markovblanket.disk import ATTRIBUTES
+
 SETTINGS = "settings.json"
 GROUPS = ("draws", "effort", "table", "latent")
-FORMAT = 2
+STREAMS = "streams"
+DRAWS = "draws.zarr"
+ON_DISK = ("W12", "W22_diagonal")
+FORMAT = 3
 
 
 def write(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, Any]) -> None:
@@ -21,17 +27,81 @@ def write(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, A
     path = path.resolve()
     if path.exists() and not is_ours(path):
         raise FileExistsError(f"{path} exists and is not a saved posterior alone; choose another name")
-    text = json.dumps({"format": FORMAT, **settings}, indent=2, default=plain) + "\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as aside:
         draft, old = Path(aside, "new"), Path(aside, "old")
         draft.mkdir()
-        for name, group in groups.items():
-            group.to_zarr(draft / f"{name}.zarr", mode="w", zarr_format=2, consolidated=True)
-        (draft / SETTINGS).write_text(text)
+        write_groups(draft, groups)
+        write_settings(draft, settings)
         if path.exists():
             path.rename(old)
         draft.rename(path)
+
+
+def write_groups(folder: Path, groups: Mapping[str, xr.Dataset]) -> None:
+    """A zarr group per data set; one that is on disk already is copied as it is."""
+    for name, group in groups.items():
+        source = source_of(group)
+        if source is None:
+            group.to_zarr(folder / f"{name}.zarr", mode="w", zarr_format=2, consolidated=True)
+        else:
+            shutil.copytree(source, folder / f"{name}.zarr")
+
+
+def write_settings(folder: Path, settings: Mapping[str, Any]) -> None:
+    """The last file of a posterior: with it, the folder is whole."""
+    text = json.dumps({"format": FORMAT, **settings}, indent=2, default=plain) + "\n"
+    (folder / SETTINGS).write_text(text)
+
+
+def refuse_foreign(path: Path) -> None:
+    """Refuse what is neither absent, nor an empty folder, nor ours (what an interrupted run has left included)."""
+    if not path.exists() or (path.is_dir() and (not any(path.iterdir()) or is_ours(path) or is_interrupted(path))):
+        return
+    raise FileExistsError(f"{path} exists and is neither empty nor a saved posterior alone; choose another name")
+
+
+def is_interrupted(path: Path) -> bool:
+    """Whether a folder holds what a run that did not end has left, and nothing else."""
+    marks = path / DRAWS / ".zattrs"
+    if not marks.is_file() or json.loads(marks.read_text()) != ATTRIBUTES:
+        return False
+    return all(entry.name.endswith(".zarr") for entry in path.iterdir())
+
+
+def claim(path: Path) -> Path:
+    """An empty folder for draws that are written as they come; returns their group in it, still to be made."""
+    path = path.resolve()
+    refuse_foreign(path)
+    if path.exists():
+        shutil.rmtree(path)
+    path.mkdir(parents=True)
+    return path / DRAWS
+
+
+def complete(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, Any]) -> xr.Dataset:
+    """Make a saved posterior of a folder of draws, to which ``groups`` have names and small draws to add.
+
+    Returns the draws, opened where they are.
+    """
+    groups["draws"].assign_attrs(ATTRIBUTES).to_zarr(path / DRAWS, mode="a", zarr_format=2, consolidated=True)
+    write_groups(path, {name: group for name, group in groups.items() if name != "draws"})
+    write_settings(path, settings)
+    return open_draws(path)
+
+
+def open_draws(path: Path) -> xr.Dataset:
+    """Draws that stay on disk, but for those that are small."""
+    draws = xr.open_zarr(path.resolve() / DRAWS, consolidated=True, chunks=None)
+    for name in set(draws.variables) - set(ON_DISK):
+        draws[name].load()
+    return draws
+
+
+def source_of(group: xr.Dataset) -> Path | None:
+    """Where the draws of a data set are, if on disk."""
+    source = group.encoding.get("source")
+    return None if source is None else Path(source)
 
 
 def is_ours(path: Path) -> bool:
@@ -58,5 +128,16 @@ def read(path: Path) -> tuple[dict[str, xr.Dataset], dict[str, Any]]:
         raise ValueError(f"{path} was written in another format than this version reads ({FORMAT})")
     if absent := [name for name in GROUPS if not (path / f"{name}.zarr").is_dir()]:
         raise ValueError(f"{path} is not a whole saved posterior: {', '.join(absent)} missing")
-    groups = {name: xr.open_zarr(path / f"{name}.zarr", consolidated=True, chunks=None).load() for name in GROUPS}
+    groups = {name: read_group(path, name) for name in GROUPS[1:]}
+    if (path / f"{STREAMS}.zarr").is_dir():
+        groups[STREAMS] = read_group(path, STREAMS)
+    kept = settings.get("keep", {}).get("kept")
+    groups["draws"] = open_draws(path) if kept == "disk" else read_group(path, "draws")
     return groups, settings
+
+
+def read_group(path: Path, name: str) -> xr.Dataset:
+    """A data set, in memory; where it was read from is forgotten."""
+    group = xr.open_zarr(path / f"{name}.zarr", consolidated=True, chunks=None).load()
+    group.encoding.pop("source", None)
+    return group

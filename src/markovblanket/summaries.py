@@ -26,12 +26,16 @@ def take(names: Sequence[Any], positions: npt.NDArray[np.intp]) -> list[Any]:
     return [names[k] for k in positions]
 
 
-def describe(draws: Array, level: float) -> pd.DataFrame:
-    """Mean, sd and central interval at ``level`` of every column of ``draws``."""
+def tails(level: float) -> tuple[float, float]:
+    """The probabilities at which the central interval at ``level`` begins and ends."""
     if not 0 < level < 1:
         raise ValueError(f"level={level!r}: a credibility level lies between 0 and 1")
-    tail = (1 - level) / 2
-    lower, upper = np.quantile(draws, [tail, 1 - tail], axis=0)
+    return (1 - level) / 2, (1 + level) / 2
+
+
+def describe(draws: Array, level: float) -> pd.DataFrame:
+    """Mean, sd and central interval at ``level`` of every column of ``draws``."""
+    lower, upper = np.quantile(draws, tails(level), axis=0)
     columns = {"mean": draws.mean(axis=0), "sd": draws.std(axis=0, ddof=min(1, len(draws) - 1))}
     return pd.DataFrame(columns | {"lower": lower, "upper": upper})
 
@@ -60,14 +64,16 @@ def level_numbers(column: Column) -> Array:
 
 
 def convergence(draws: Mapping[Any, Array]) -> pd.DataFrame:
-    """R-hat, bulk and tail ESS of named (chain, draw) arrays; missing where there are fewer than 4 draws."""
+    """R-hat, bulk and tail ESS of named (chain, draw) arrays; missing with fewer than 4 draws, or no motion."""
     names = list(draws)
     if not names or next(iter(draws.values())).shape[1] < 4:
         return pd.DataFrame(np.nan, index=names, columns=["rhat", "ess_bulk", "ess_tail"])
     block = xr.Dataset({"x": (("chain", "draw", "name"), np.stack(list(draws.values()), axis=2))})
     bulk, tail = (arviz_bridge.ess(block, method)["x"].values for method in ("bulk", "tail"))
     columns = {"rhat": arviz_bridge.rhat(block)["x"].values, "ess_bulk": bulk, "ess_tail": tail}
-    return pd.DataFrame(columns, index=names)
+    frame = pd.DataFrame(columns, index=names)
+    frame.loc[np.ptp(block["x"].values, axis=(0, 1)) == 0] = np.nan
+    return frame
 
 
 def flat(draws: xr.Dataset) -> dict[str, Array]:

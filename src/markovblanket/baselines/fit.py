@@ -11,6 +11,7 @@ from markovblanket.baselines.sampler import GraphicalLasso, WholeNetwork
 from markovblanket.chains import Schedule
 from markovblanket.contracts import Array, Scatter
 from markovblanket.estimate import described, from_table, sampled
+from markovblanket.keeping import decide
 from markovblanket.posterior import Posterior
 
 
@@ -82,7 +83,8 @@ def graphical_lasso(
         given = from_table(table, query)
         sampler = WholeNetwork(whole(given.scatter), given.scatter.n, len(given.query), prior)
     settings = described(given, {"prior": prior})
-    return sampled(sampler, given, settings, schedule, chains, seeds, n_jobs, progress)
+    keeping = decide("draws", None, (given.query, given.rest), chains, schedule)
+    return sampled(sampler, given, settings, schedule, keeping, chains, seeds, n_jobs, progress)
 
 
 def whole(scatter: Scatter) -> Array:

@@ -145,3 +145,7 @@ class WholeNetwork:
         explained = np.einsum("ij,ij->i", UW12 @ self.S[p:, p:], UW12) / self.n
         hyper: Hyper = {"lam": state.lam} if self.prior.learned else {}
         return Draw(W11, W12, np.diag(state.W)[p:], explained, hyper, info)
+
+    def cross(self, state: NetworkState) -> Array:
+        """``W12``."""
+        return state.W[: self.p, self.p :]

@@ -1,0 +1,110 @@
+"""Draws on disk: a zarr group in which each chain writes blocks of its own; statistics stay in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from markovblanket.contracts import Draw
+from markovblanket.store import AXES, EFFORT, KeepSummary, Record, SummaryStore, Warm, quantities
+
+# Numbers in a block, about 8 megabytes of W12; a block has at least one draw.
+BLOCK = 2**21
+SINGLE = "W12"
+ATTRIBUTES = {"precision": f"{SINGLE} is rounded to float32 as it is written; all else is float64"}
+
+
+@dataclass
+class DiskStore:
+    """Blocks of draws to a group that exists; statistics and what is small to memory as well."""
+
+    path: Path
+    chain: int
+    summary: SummaryStore
+    block: dict[str, npt.NDArray[Any]] = field(default_factory=dict, init=False)
+    filled: int = field(default=0, init=False)
+
+    def append(self, draw: Draw) -> None:
+        """Take the next draw; write the block that it completes."""
+        self.summary.append(draw)
+        kept = on_disk(draw)
+        if not self.block:
+            size = draws_per_block(self.summary.draws, draw.W12.size)
+            self.block = {name: np.empty((size, *np.shape(value)), kind(name)) for name, value in kept.items()}
+        size = len(self.block[SINGLE])
+        for name, value in kept.items():
+            self.block[name][self.filled % size] = value
+        self.filled += 1
+        if self.filled % size == 0 or self.filled == self.summary.draws:
+            self._write((self.filled - 1) // size * size)
+
+    def collect(self) -> Record:
+        """What is in memory."""
+        return self.summary.collect()
+
+    def _write(self, begin: int) -> None:
+        """The block that begins with so many draws before it."""
+        import zarr
+
+        group = zarr.open_group(self.path, mode="r+", zarr_format=2, use_consolidated=False)
+        for name, block in self.block.items():
+            array: Any = group[name]
+            array[self.chain, begin : self.filled] = block[: self.filled - begin]
+
+
+@dataclass(frozen=True, eq=False)
+class KeepOnDisk:
+    """Every draw in the zarr group ``path``, which must not exist; the rest as ``summary`` has it."""
+
+    path: Path
+    summary: KeepSummary
+    watches: bool = field(default=True, init=False)
+
+    def stores(self, warm: Sequence[Warm]) -> list[DiskStore]:
+        """The group, still empty, and a store for each chain."""
+        state, draws = warm[0].state, self.summary.draws
+        (p, q), hyper = state.W12.shape, dict.fromkeys(state.hyper, ())
+        shapes = {"W11": (p, p), "W12": (p, q), "W22_diagonal": (q,), "explained": (p,), **hyper}
+        create(self.path, shapes, (len(warm), draws))
+        return [DiskStore(self.path, chain, store) for chain, store in enumerate(self.summary.stores(warm))]
+
+    def gather(self, records: list[Record]) -> Record:
+        """What is in memory."""
+        return self.summary.gather(records)
+
+
+def on_disk(draw: Draw) -> dict[str, Any]:
+    """The quantities of a draw that are written."""
+    return {name: value for name, value in quantities(draw).items() if name not in EFFORT}
+
+
+def kind(name: str) -> type[np.floating[Any]]:
+    """The type in which a quantity is written."""
+    return np.float32 if name == SINGLE else np.float64
+
+
+def draws_per_block(draws: int, numbers: int) -> int:
+    """Blocks are also the chunks on disk, so that no two chains write to the same one."""
+    return min(draws, max(1, BLOCK // numbers))
+
+
+def create(path: Path, shapes: Mapping[str, tuple[int, ...]], size: tuple[int, int]) -> None:
+    """Arrays (chain, draw, ...) of these shapes, still missing throughout; axes are named as xarray reads them."""
+    import zarr
+
+    group = zarr.create_group(path, zarr_format=2, attributes=ATTRIBUTES)
+    block = draws_per_block(size[1], int(np.prod(shapes[SINGLE])))
+    for name, shape in shapes.items():
+        group.create_array(
+            name,
+            shape=(*size, *shape),
+            chunks=(1, block, *shape),
+            dtype=kind(name),
+            fill_value=np.nan,
+            attributes={"_ARRAY_DIMENSIONS": ["chain", "draw", *AXES.get(name, ())]},
+        )

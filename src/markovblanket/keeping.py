@@ -1,0 +1,106 @@
+"""What is kept of a run, decided before it starts: all draws in memory, statistics of them, or draws on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from markovblanket import saving
+from markovblanket.axes import name_axes, name_streams
+from markovblanket.chains import Schedule, require_count
+from markovblanket.contracts import Array
+from markovblanket.disk import KeepOnDisk
+from markovblanket.observed import Observed
+from markovblanket.posterior import Posterior
+from markovblanket.store import Keep, KeepDraws, KeepSummary
+from markovblanket.table import Name
+
+# So many numbers of W12 are kept in memory without being asked to: two gigabytes.
+MOST_NUMBERS = 2**28
+WORDS = ("auto", "draws", "summary")
+
+
+@dataclass(frozen=True, eq=False)
+class Keeping:
+    """What was asked, what is kept (``"draws"``, ``"summary"``, ``"disk"``), and the positions of named edges."""
+
+    asked: str
+    kept: str
+    why: str
+    named: npt.NDArray[np.intp] | None = None
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """As the settings tell it."""
+        return {"asked": self.asked, "kept": self.kept, "why": self.why}
+
+    def keep(self, draws: int) -> Keep:
+        """For the chains. A folder is claimed now."""
+        if self.kept == "draws":
+            return KeepDraws(draws)
+        summary = KeepSummary(draws, self.named)
+        return summary if self.kept == "summary" else KeepOnDisk(saving.claim(Path(self.asked)), summary)
+
+    def posterior(
+        self,
+        arrays: Mapping[str, Array],
+        query: Sequence[Name],
+        rest: Sequence[Name],
+        observed: Observed,
+        settings: Mapping[str, Any],
+    ) -> Posterior:
+        """What the chains have left, with named axes; on disk, a saved posterior."""
+        (draws, effort), streams = name_axes(arrays, query, rest), name_streams(arrays)
+        posterior = Posterior(draws, effort, observed, settings, streams)
+        if self.kept == "disk":
+            posterior.draws = saving.complete(Path(self.asked), posterior.groups(), settings)
+        return posterior
+
+
+def decide(
+    keep: str | Path,
+    named: Sequence[tuple[Any, Any]] | None,
+    names: tuple[Sequence[Name], Sequence[Name]],
+    chains: int,
+    schedule: Schedule,
+) -> Keeping:
+    """The word or path that was asked for, and the edges named, as a decision; what is impossible is refused."""
+    require_count("chains", chains, 1)
+    if not isinstance(keep, str | Path) or keep == "":
+        raise ValueError(f"keep={keep!r}: known are {', '.join(map(repr, WORDS))}, or pass a path")
+    if keep == "draws" and named is not None:
+        raise ValueError("named edges belong to keep='summary' or a path; keep='draws' keeps the draws of all")
+    chosen = None if named is None else positions(named, *names)
+    if isinstance(keep, Path) or keep not in WORDS:
+        refuse_misspelt(keep)
+        saving.refuse_foreign(Path(keep))
+        return Keeping(str(keep), "disk", "a path was given", chosen)
+    if keep != "auto":
+        return Keeping(keep, keep, "as asked", chosen)
+    numbers = chains * schedule.draws * len(names[0]) * len(names[1])
+    kept, how = ("draws", "at most") if numbers <= MOST_NUMBERS else ("summary", "more than")
+    return Keeping(keep, kept, f"W12 has {numbers:,} numbers, {how} {MOST_NUMBERS:,}", chosen)
+
+
+def refuse_misspelt(keep: str | Path) -> None:
+    """A word that is nearly one of those known is no folder, unless it is said to be one."""
+    meant = get_close_matches(keep, WORDS, n=1, cutoff=0.75) if isinstance(keep, str) else []
+    if meant:
+        raise ValueError(f"keep={keep!r}: if {meant[0]!r} was not meant but a folder, pass pathlib.Path({keep!r})")
+
+
+def positions(
+    named: Sequence[tuple[Any, Any]], query: Sequence[Name], rest: Sequence[Name]
+) -> npt.NDArray[np.intp]:
+    """Of pairs of names (query, variable): their rows and columns in ``W12``, k x 2."""
+    rows, columns = ({name: k for k, name in enumerate(part)} for part in (query, rest))
+    for edge in named:
+        if isinstance(edge, str) or len(edge) != 2 or edge[0] not in rows or edge[1] not in columns:
+            raise ValueError(f"named has {edge!r}, which is no pair of a query variable and one of the rest")
+    return np.array([(rows[i], columns[j]) for i, j in named], dtype=np.intp).reshape(-1, 2)
