@@ -27,8 +27,9 @@ SCHEDULE = Schedule(warmup=5, draws=8, thin=3)
 def test_a_stream_keeps_every_thin_th_state_after_warm_up(problem):
     """Replays the chain sweep by sweep from the same generator."""
     rng = np.random.default_rng(1)
-    *_, state = chains.warm_up(rng, problem, SCHEDULE)
-    kept = [draw for draw in chains.sample(rng, state, problem, SCHEDULE) if draw is not None]
+    sampler = gibbs.Blanket(problem)
+    *_, state = chains.warm_up(rng, sampler, SCHEDULE)
+    kept = [draw for draw in chains.sample(rng, state, sampler, SCHEDULE) if draw is not None]
     rng = np.random.default_rng(1)
     state = gibbs.start(rng, problem)
     expected = []
@@ -44,9 +45,9 @@ def test_a_stream_keeps_every_thin_th_state_after_warm_up(problem):
 
 
 def test_every_sweep_is_counted(problem):
-    rng = np.random.default_rng(0)
-    start, *states = chains.warm_up(rng, problem, SCHEDULE)
-    sampled = list(chains.sample(rng, states[-1], problem, SCHEDULE))
+    rng, sampler = np.random.default_rng(0), gibbs.Blanket(problem)
+    start, *states = chains.warm_up(rng, sampler, SCHEDULE)
+    sampled = list(chains.sample(rng, states[-1], sampler, SCHEDULE))
     assert len(states) + len(sampled) == SCHEDULE.sweeps == 29
     assert not np.array_equal(start.W12, states[0].W12)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from markovblanket.estimate import estimate
     from markovblanket.estimator import MarkovBlanket
     from markovblanket.posterior import Posterior, load
-    from markovblanket.priors import Laplace, Normal
+    from markovblanket.priors import Laplace, Normal, SpikeSlab
     from markovblanket.simulate import simulate
     from markovblanket.solvers import Dense, Dual
 
@@ -43,6 +43,7 @@ _HOME = {
     "MarkovBlanket": "estimator",
     "Normal": "priors",
     "Posterior": "posterior",
+    "SpikeSlab": "priors",
     "estimate": "estimate",
     "load": "posterior",
     "simulate": "simulate",
@@ -56,6 +57,7 @@ __all__ = [
     "MarkovBlanket",
     "Normal",
     "Posterior",
+    "SpikeSlab",
     "estimate",
     "load",
     "simulate",

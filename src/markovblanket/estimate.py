@@ -146,9 +146,8 @@ def sampled(
     arrays = run(problem, schedule, chains=chains, seed=seeds, n_jobs=n_jobs, progress=progress, keep=kept)
     latent = arrays.pop("latent", None)
     observed = _observed(given, latent, chains, schedule)
-    settings = (
-        settings | asdict(schedule) | {"chains": chains, "seed": str(seeds.entropy), "keep": keeping.settings}
-    )
+    run_by = {"chains": chains, "seed": str(seeds.entropy), "keep": keeping.settings}
+    settings = settings | asdict(schedule) | run_by
     posterior = keeping.posterior(arrays, given.query, given.rest, observed, settings)
     _warn_unless_converged(posterior)
     return posterior
