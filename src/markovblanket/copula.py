@@ -156,9 +156,10 @@ class Copula:
         out = np.empty(self.X2.shape[1])
         out[self._K] = self._fixed_inverse_diagonal
         if self.rest:
-            inverse = np.linalg.inv(self._schur(X_J))
+            QX = self._basis.T @ X_J
+            inverse = np.linalg.inv(self._schur(X_J, QX))
             sizes = np.einsum("kj,kj->k", self._fixed_factor, self._fixed_factor)
-            P = self._fixed_factor.T @ ((self._basis.T @ X_J) / (1 + sizes)[:, None])
+            P = self._fixed_factor.T @ (QX / (1 + sizes)[:, None])
             out[self._K] += np.einsum("jk,jk->j", P @ inverse, P)
             out[self.J] = np.diag(inverse)
         return out
@@ -166,16 +167,15 @@ class Copula:
     def _refresh_query(self, rng: np.random.Generator, X1: Array, M: Array, W11: Array) -> Array:
         """Rows of X1 have precision ``W11`` and linear terms ``M = X2 W21``."""
         X1 = X1.copy()
-        margins.draw(rng, X1, np.ascontiguousarray(M), W11, self._moving_query)
+        margins.draw(rng, X1, np.ascontiguousarray(M), np.ascontiguousarray(W11), self._moving_query)
         return X1
 
     def _refresh_rest(self, rng: np.random.Generator, X1: Array, X_J: Array, M: Array, state: ChainState) -> Array:
         """Those of the moving columns of the rest have ``W22_JJ`` and ``X1 W12_J + X_K W22_KJ``."""
-        X_J, W12 = np.ascontiguousarray(X_J), state.W12[:, self.J]
+        X_J, W12 = X_J.copy(), state.W12[:, self.J]
         W_JJ, fixed = self._draw_W22(rng, X_J)
         UW12 = np.linalg.solve(state.W11, W12)
         linear = X1 @ W12 + fixed + (M - X_J @ W12.T) @ UW12
-        X_J = X_J.copy()
         margins.draw(rng, X_J, linear, W_JJ + W12.T @ UW12, self._moving_rest)
         return X_J
 
@@ -183,21 +183,20 @@ class Copula:
         """``W22.1_JJ`` and ``X_K W22.1_KJ`` given the columns."""
         Q, weight = self._hat
         QX = Q.T @ X_J
-        root = np.linalg.inv(np.linalg.cholesky(self._schur(X_J))).T
+        root = np.linalg.inv(np.linalg.cholesky(self._schur(X_J, QX))).T
         W_JJ = wishart.draw_from_factor(rng, self.degrees(*self.X2.shape), root)
         noise = np.sqrt(weight)[:, None] * rng.standard_normal(QX.shape)
         return W_JJ, Q @ (noise @ np.linalg.cholesky(W_JJ).T - (weight[:, None] * QX) @ W_JJ)
 
-    def _schur(self, X_J: Array) -> Array:
-        """``A_JJ - A_JK A_KK^-1 A_KJ = I + X_J' (I - H) X_J``."""
-        Q, weight = self._hat
-        QX = Q.T @ X_J
+    def _schur(self, X_J: Array, QX: Array) -> Array:
+        """``A_JJ - A_JK A_KK^-1 A_KJ = I + X_J' (I - H) X_J``, from ``Q'X_J``."""
+        _, weight = self._hat
         return np.eye(X_J.shape[1]) + X_J.T @ X_J - QX.T @ (weight[:, None] * QX)
 
     def _row_inverse(self, X_J: Array) -> Array:
         """``(I + X2 X2')^-1``, the fixed columns' part of it worked out once."""
         MX = self._fixed_row_inverse @ X_J
-        return self._fixed_row_inverse - MX @ np.linalg.solve(self._schur(X_J), MX.T)
+        return self._fixed_row_inverse - MX @ np.linalg.solve(self._schur(X_J, self._basis.T @ X_J), MX.T)
 
     @cached_property
     def _fixed_row_inverse(self) -> Array:

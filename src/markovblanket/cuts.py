@@ -8,9 +8,9 @@ that of its shift d, which takes the cells of both levels along, each as far as 
 
     prod_i N(x_i + v_i d; mu_i, sd^2)  (1 + d/(g - a))^n_below  (1 - d/(b - g))^n_above  /  gap(d)
 
-the powers being the Jacobian, and ``1/gap`` the density of the cut given the cells. Every third cut moves, the first
-of them chosen at random, by slice sampling: the levels between two of them stand still. What is left invariant is
-the law of the cells, exactly.
+the powers being the Jacobian, and ``1/gap`` the density of the cut given the cells. Every third cut moves, the
+first of them chosen at random, by slice sampling: the levels between two of them stand still. What is left
+invariant is the law of the cells, exactly.
 
 All of it is compiled. Levels are given by ``edges``: level l has the cells ``x[edges[l] : edges[l + 1]]``.
 """
@@ -34,8 +34,8 @@ FAR = 1e6  # the outermost levels are stretched from here; any constant leaves t
 class Stretch(NamedTuple):
     """The law of the shift of a cut ``g`` between fixed ends ``a`` and ``b``.
 
-    ``linear`` and ``quadratic`` are the terms of the normal law, ``below`` and ``above`` the powers of the Jacobian;
-    ``widening`` is by how much the gap grows per unit of shift, relative to what it is.
+    ``linear`` and ``quadratic`` are the terms of the normal law, ``below`` and ``above`` the powers of the
+    Jacobian; ``widening`` is by how much the gap grows per unit of shift, relative to what it is.
     """
 
     a: float

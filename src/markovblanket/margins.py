@@ -1,9 +1,9 @@
 """Margins: how the cells of a column that moves are drawn, given that they are normal.
 
 A :class:`Gaps` column keeps the scores of what was observed; a :class:`Levels` column is known by its order alone,
-the extended rank likelihood of Hoff (2007). Columns are drawn one after the other in compiled code, to which a margin
-is two arrays: ``rows``, first the missing ones and then, level after level, the observed ones; and ``edges``, where in
-``rows`` each level begins and the last one ends. Observed cells without levels stay as they are.
+the extended rank likelihood of Hoff (2007). Columns are drawn one after the other in compiled code, to which a
+margin is two arrays: ``rows``, first the missing ones and then, level after level, the observed ones; and
+``edges``, where in ``rows`` each level begins and the last one ends. Observed cells without levels stay.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from markovblanket.contracts import Array
 from markovblanket.variates import truncated_normal
 
 Indices = npt.NDArray[np.intp]
-between = truncated_normal.between
 
 
 class Margin(Protocol):
@@ -109,7 +108,7 @@ def _end_to_end(parts: list[Indices]) -> tuple[Indices, Indices]:
 def draw(rng: np.random.Generator, X: Array, linear: Array, W: Array, moving: Moving) -> None:
     """Moving columns of X in turn, in place: ``x_k ~ N(-(linear_k + X_-k w_-k) / w_kk, 1 / w_kk)``.
 
-    Rows of X have precision W and linear terms ``linear``; a column's margin says where its cells are allowed to be.
+    Rows of X have precision W and linear terms ``linear``; margins say where cells are allowed to be.
 
     Parameters
     ----------
@@ -137,7 +136,9 @@ def draw(rng: np.random.Generator, X: Array, linear: Array, W: Array, moving: Mo
 
 
 @njit(cache=True)
-def draw_column(rng: np.random.Generator, x: Array, mean: Array, sd: float, rows: Indices, edges: Indices) -> Array:
+def draw_column(
+    rng: np.random.Generator, x: Array, mean: Array, sd: float, rows: Indices, edges: Indices
+) -> Array:
     """The missing cells; and if there are levels their cells, then their cut points, then to mean square 1.
 
     Ranks say nothing about a column's scale, but the prior does; without the last step it would drift.
@@ -160,7 +161,7 @@ def draw_ordered(rng: np.random.Generator, x: Array, mean: Array, sd: float, edg
     for k in range(len(edges) - 1):
         upper = x[edges[k + 1] : edges[k + 2]].min() if k + 2 < len(edges) else np.inf
         for i in range(edges[k], edges[k + 1]):
-            x[i] = mean[i] + sd * between(rng, (lower - mean[i]) / sd, (upper - mean[i]) / sd)
+            x[i] = mean[i] + sd * truncated_normal.between(rng, (lower - mean[i]) / sd, (upper - mean[i]) / sd)
             x[i] = min(max(x[i], lower), upper)  # rounding must not change the order
         lower = x[edges[k] : edges[k + 1]].max()
     return x
