@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from markovblanket import cuts, margins
 from markovblanket.contracts import ChainState
 from markovblanket.copula import Copula
 from markovblanket.margins import Gaps, Levels
@@ -21,21 +22,10 @@ SHAPES = {
 }
 
 
-class Recorder:
-    """A margin that keeps what it is told and moves its column by a known amount."""
-
-    def __init__(self, shift: float) -> None:
-        self.shift, self.heard, self.missing = shift, None, np.empty(0, dtype=np.intp)
-
-    def draw(self, rng, x, mean, sd):
-        self.heard = mean, sd
-        return x + self.shift
-
-
-def copula(n, p, q, moving, margin=lambda k: Recorder(0.1 * (k + 1)), queries=()):
-    X = np.random.default_rng([n, p, q]).standard_normal((n, p + q))
-    rest = {j: margin(k) for k, j in enumerate(moving)}
-    return Copula(X[:, :p], X[:, p:], {i: margin(i) for i in queries}, rest)
+def copula(n, p, q, moving, queries=()):
+    """Moving columns without any observation."""
+    X, empty = np.random.default_rng([n, p, q]).standard_normal((n, p + q)), Gaps(np.arange(n))
+    return Copula(X[:, :p], X[:, p:], dict.fromkeys(queries, empty), dict.fromkeys(moving, empty), collapsed=False)
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
@@ -77,13 +67,11 @@ def test_every_column_is_drawn_given_all_the_others_as_they_stand(shape, monkeyp
     monkeypatch.setattr(Copula, "_draw_W22", lambda *_: (W_JJ, X_K @ W221[np.ix_(fixed, moving)]))
     state = ChainState(W11, W12, np.ones((p, q)), {}, source.start())
     after = source.refresh(np.random.default_rng(0), state)
-    X = np.column_stack([source.X1, source.X2])
-    for j, margin in [*source.query.items(), *((p + k, m) for k, m in source.rest.items())]:
+    X, rng = np.column_stack([source.X1, source.X2]), np.random.default_rng(0)
+    for j in [*source.query, *(p + k for k in source.rest)]:
         mean, sd = conditional(X, W, j)
-        np.testing.assert_allclose(margin.heard[0], mean, atol=1e-10)
-        assert margin.heard[1] == pytest.approx(sd)
-        X[:, j] += margin.shift
-    np.testing.assert_allclose(np.column_stack([after.X1, after.X2]), X)
+        X[:, j] = mean + sd * rng.standard_normal(len(X))
+    np.testing.assert_allclose(np.column_stack([after.X1, after.X2]), X, rtol=1e-9, atol=1e-9)
 
 
 def test_refreshing_leaves_the_old_columns_alone():
@@ -126,10 +114,14 @@ def test_the_rows_of_w22_have_the_law_of_the_whole_wishart(shape):
 # Margins ----------------------------------------------------------------------------------------------
 
 
+def draw(rng, x, mean, sd, margin):
+    return margins.draw_column(rng, x, mean, sd, margin.rows, margin.edges)
+
+
 def test_gaps_move_and_nothing_else_does():
     x, mean = np.arange(6.0), np.full(6, 3.0)
     missing = np.array([1, 4])
-    draws = np.stack([Gaps(missing).draw(np.random.default_rng(k), x, mean, 0.5) for k in range(4000)])
+    draws = np.stack([draw(np.random.default_rng(k), x, mean, 0.5, Gaps(missing)) for k in range(4000)])
     kept = np.setdiff1d(np.arange(6), missing)
     assert (draws[:, kept] == x[kept]).all()
     for column in missing:
@@ -144,32 +136,61 @@ def test_levels_keep_their_order_and_the_column_its_scale(levels):
     x[codes < 0] = 0.0
     margin = Levels(codes)
     for _ in range(50):
-        x = margin.draw(rng, x, 0.5 * rng.standard_normal(len(x)), 0.8)
+        x = draw(rng, x, 0.5 * rng.standard_normal(len(x)), 0.8, margin)
         assert np.mean(x**2) == pytest.approx(1.0)
         tops = [x[codes == level].max() for level in range(levels)]
         bottoms = [x[codes == level].min() for level in range(levels)]
         assert all(top < bottom for top, bottom in zip(tops[:-1], bottoms[1:], strict=True))
 
 
-def test_the_cells_of_a_level_lie_between_its_neighbours_extremes():
-    codes = np.array([0, 0, 1, 1, 2, 2, -1])
-    x = np.array([-2.0, -1.0, 0.1, 0.2, 1.0, 3.0, 9.0])
-    lower, upper = Levels(codes)._bounds(x, codes[:6])
-    np.testing.assert_array_equal(lower, [-np.inf, -np.inf, -1, -1, 0.2, 0.2])
-    np.testing.assert_array_equal(upper, [0.1, 0.1, 1.0, 1.0, np.inf, np.inf])
+@pytest.mark.parametrize("far", [-1e6, 1e6])
+def test_the_cells_of_a_level_lie_between_its_neighbours_extremes(far):
+    """Those of one level, drawn far away by their mean, stop at the level that they meet."""
+    edges, x = np.array([0, 2, 4, 6]), np.array([-2.0, -1.0, 0.1, 0.2, 1.0, 3.0])
+    mean = np.where(np.arange(6) // 2 == 1, far, x)
+    drawn = margins.draw_ordered(np.random.default_rng(0), x, mean, 1e-3, edges)
+    expected = [drawn[:2].max()] * 2 if far < 0 else [1.0] * 2
+    np.testing.assert_allclose(drawn[2:4], expected, atol=1e-6)
+    assert (drawn[2:4] >= drawn[:2].max()).all()
+    assert (drawn[2:4] <= 1.0).all()
+
+
+def test_the_order_survives_rounding():
+    """Cells as near each other as numbers can be, and means that pull them apart."""
+    rng, edges, x = (
+        np.random.default_rng(1),
+        np.array([0, 2, 3, 5]),
+        1 + np.spacing(1.0) * np.array([0, 0, 1, 1, 2]),
+    )
+    for _ in range(200):
+        drawn = margins.draw_ordered(rng, x, 3 * rng.standard_normal(5), 0.3, edges)
+        assert drawn[:2].max() <= drawn[2] <= drawn[3:].min()
 
 
 def test_the_law_of_ordered_cells():
     """Two, one and one row in three levels: independent normals given their order, by rejection; KS at 1e-7."""
-    mean, rng, codes = np.array([0.3, 0.9, -0.2, 0.4]), np.random.default_rng(3), np.array([0, 0, 1, 2])
-    margin, x, draws = Levels(codes), np.array([-1.0, -0.5, 0.0, 1.0]), []
+    mean, rng, edges = np.array([0.3, 0.9, -0.2, 0.4]), np.random.default_rng(3), np.array([0, 2, 3, 4])
+    x, draws = np.array([-1.0, -0.5, 0.0, 1.0]), []
     for _ in range(20_000):
-        x = margin.draw_ordered(rng, x, mean, 0.7)
+        x = margins.draw_ordered(rng, x, mean, 0.7, edges)
         draws.append(x)
     free = mean + 0.7 * rng.standard_normal((400_000, 4))
     free = free[(free[:, :2].max(axis=1) < free[:, 2]) & (free[:, 2] < free[:, 3])]
     for column, expected in zip(np.array(draws)[500::20].T, free.T, strict=True):
         assert stats.ks_2samp(column, expected).pvalue > 1e-7
+
+
+def test_a_column_is_its_cells_then_its_cuts_then_its_scale():
+    """Rows in any order, some missing, piece by piece with the same random numbers."""
+    codes, mean = np.array([1, -1, 0, 2, 0, 1, -1, 2, 1]), np.linspace(-1, 1, 9)
+    x = np.where(codes < 0, 0.5, codes - 1.0)
+    rng, rows, edges = np.random.default_rng(7), [2, 4, 0, 5, 8, 3, 7], np.array([0, 2, 5, 7])
+    expected = x.copy()
+    expected[[1, 6]] = mean[[1, 6]] + 0.8 * rng.standard_normal(2)
+    cells = margins.draw_ordered(rng, x[rows], mean[rows], 0.8, edges)
+    expected[rows] = cuts.move(rng, cells, mean[rows], 0.8, edges)
+    drawn = draw(np.random.default_rng(7), x, mean, 0.8, Levels(codes))
+    np.testing.assert_allclose(drawn, expected / np.sqrt(np.mean(expected**2)), rtol=1e-12)
 
 
 @pytest.mark.parametrize("collapsed", [False, True])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from markovblanket import cuts, hopping
+from markovblanket import hopping, margins
 from markovblanket.contracts import ChainState, Columns
 from markovblanket.margins import Levels
 
@@ -53,9 +53,7 @@ def refreshed(rng, state):
     """The cells of the column drawn anew, and their cut."""
     X1 = state.columns.X1.copy()
     mean, sd = -(X1[:, 1] * W11[0, 1] + X2 @ state.W12[0]) / W11[0, 0], W11[0, 0] ** -0.5
-    x = MARGIN.draw_ordered(rng, X1[:, 0], mean, sd)
-    order, begins = MARGIN._sorted
-    x[order] = cuts.move(rng, x[order], mean[order], sd, begins)
+    x = margins.draw_column(rng, X1[:, 0], mean, sd, MARGIN.rows, MARGIN.edges, False)
     X1[:, 0] = x
     return replace(state, columns=Columns(X1, X2))
 

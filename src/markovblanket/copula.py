@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import linalg
 
-from markovblanket import gaps, hopping
+from markovblanket import gaps, hopping, margins
 from markovblanket.contracts import Array, ChainState, Columns
-from markovblanket.margins import Gaps, Indices, Levels, Margin, moving_column, normal_scores
+from markovblanket.margins import Gaps, Indices, Levels, Margin, Moving, moving_column, normal_scores
 from markovblanket.scatter import Factored, inverse_diagonal, rest_degrees, rest_ridge, times_transpose
 from markovblanket.variates import wishart
 
@@ -113,12 +113,12 @@ class Copula:
         X = np.empty((len(columns[0].values), len(columns)))
         if scored:
             X[:, scored] = normal_scores(np.column_stack([columns[k].values for k in scored]))
-        margins = {}
+        moving = {}
         for k in np.setdiff1d(np.arange(len(columns)), scored):
             continuous = columns[k].kind == "continuous" and not by_rank
-            X[:, k], margins[int(k)] = moving_column(columns[k].values, continuous)
-        query = {k: margin for k, margin in margins.items() if k < p}
-        rest = {k - p: margin for k, margin in margins.items() if k >= p}
+            X[:, k], moving[int(k)] = moving_column(columns[k].values, continuous)
+        query = {k: margin for k, margin in moving.items() if k < p}
+        rest = {k - p: margin for k, margin in moving.items() if k >= p}
         return cls(X[:, :p].copy(), X[:, p:].copy(order="F"), query, rest)
 
     @property
@@ -164,56 +164,48 @@ class Copula:
         out = np.empty(self.X2.shape[1])
         out[self._K] = self._fixed_inverse_diagonal
         if self.rest:
-            inverse = np.linalg.inv(self._schur(X_J))
+            QX = self._basis.T @ X_J
+            inverse = np.linalg.inv(self._schur(X_J, QX))
             sizes = np.einsum("kj,kj->k", self._fixed_factor, self._fixed_factor)
-            P = self._fixed_factor.T @ ((self._basis.T @ X_J) / (self._r + sizes)[:, None])
+            P = self._fixed_factor.T @ (QX / (self._r + sizes)[:, None])
             out[self._K] += np.einsum("jk,jk->j", P @ inverse, P)
             out[self.J] = np.diag(inverse)
         return out
 
     def _refresh_query(self, rng: np.random.Generator, X1: Array, M: Array, W11: Array) -> Array:
-        """``x_i ~ N(-(X1 w_i + X2 w_i) / w_ii, 1 / w_ii)`` without its own part; ``M = X2 W21``."""
+        """Rows of X1 have precision ``W11`` and linear terms ``M = X2 W21``."""
         X1 = X1.copy()
-        for i, margin in self.query.items():
-            others = M[:, i] + X1 @ W11[:, i] - X1[:, i] * W11[i, i]
-            X1[:, i] = margin.draw(rng, X1[:, i], -others / W11[i, i], W11[i, i] ** -0.5)
+        margins.draw(rng, X1, np.ascontiguousarray(M), np.ascontiguousarray(W11), self._moving_query)
         return X1
 
     def _refresh_rest(self, rng: np.random.Generator, X1: Array, X_J: Array, M: Array, state: ChainState) -> Array:
-        """The same for the moving columns of the rest, with their rows of ``W22``."""
-        X_J, M, W12 = X_J.copy(), M.copy(), state.W12[:, self.J]
+        """Those of the moving columns of the rest have ``W22_JJ`` and ``X1 W12_J + X_K W22_KJ``."""
+        X_J, W12 = X_J.copy(), state.W12[:, self.J]
         W_JJ, fixed = self._draw_W22(rng, X_J)
         UW12 = np.linalg.solve(state.W11, W12)
-        w = np.diag(W_JJ) + np.einsum("ij,ij->j", W12, UW12)
-        linear = X1 @ W12 + fixed
-        for k, (j, margin) in enumerate(self.rest.items()):
-            if j not in self._one_by_one:
-                continue
-            x = X_J[:, k].copy()
-            others = linear[:, k] + X_J @ W_JJ[:, k] + M @ UW12[:, k] - x * w[k]
-            X_J[:, k] = margin.draw(rng, x, -others / w[k], w[k] ** -0.5)
-            M += np.outer(X_J[:, k] - x, W12[:, k])
+        linear = X1 @ W12 + fixed + (M - X_J @ W12.T) @ UW12
+        margins.draw(rng, X_J, linear, W_JJ + W12.T @ UW12, self._moving_rest)
         return X_J
 
     def _draw_W22(self, rng: np.random.Generator, X_J: Array) -> tuple[Array, Array]:
         """``W22.1_JJ`` and ``X_K W22.1_KJ`` given the columns."""
         Q, weight = self._hat
         QX = Q.T @ X_J
-        root = np.linalg.inv(np.linalg.cholesky(self._schur(X_J))).T
+        root = np.linalg.inv(np.linalg.cholesky(self._schur(X_J, QX))).T
         W_JJ = wishart.draw_from_factor(rng, self.degrees(*self.X2.shape), root)
         noise = np.sqrt(weight)[:, None] * rng.standard_normal(QX.shape)
         return W_JJ, Q @ (noise @ np.linalg.cholesky(W_JJ).T - (weight[:, None] * QX) @ W_JJ)
 
-    def _schur(self, X_J: Array) -> Array:
-        """``A_JJ - A_JK A_KK^-1 A_KJ = r I + X_J' (I - H) X_J``."""
-        Q, weight = self._hat
-        QX = Q.T @ X_J
+    def _schur(self, X_J: Array, QX: Array) -> Array:
+        """``A_JJ - A_JK A_KK^-1 A_KJ = r I + X_J' (I - H) X_J``, from ``Q'X_J``."""
+        _, weight = self._hat
         return self._r * np.eye(X_J.shape[1]) + X_J.T @ X_J - QX.T @ (weight[:, None] * QX)
 
     def _row_inverse(self, X_J: Array) -> Array:
         """``(r I + X2 X2')^-1``, the fixed columns' part of it worked out once."""
         MX = self._fixed_row_inverse @ X_J
-        return self._fixed_row_inverse - self._r * MX @ np.linalg.solve(self._schur(X_J), MX.T)
+        schur = self._schur(X_J, self._basis.T @ X_J)
+        return self._fixed_row_inverse - self._r * MX @ np.linalg.solve(schur, MX.T)
 
     @cached_property
     def _fixed_row_inverse(self) -> Array:
@@ -237,6 +229,15 @@ class Copula:
     def _one_by_one(self) -> set[int]:
         """Columns of the rest whose cells are drawn given ``W22``: those with levels, at least."""
         return {j for j, m in self.rest.items() if not (isinstance(m, Gaps) and j in self._missing)}
+
+    @cached_property
+    def _moving_query(self) -> Moving:
+        return Moving.of(self.query)
+
+    @cached_property
+    def _moving_rest(self) -> Moving:
+        """Those drawn one by one, by their places in J."""
+        return Moving.of({k: m for k, (j, m) in enumerate(self.rest.items()) if j in self._one_by_one})
 
     @cached_property
     def _r(self) -> float:

@@ -8,27 +8,48 @@ that of its shift d, which takes the cells of both levels along, each as far as 
 
     prod_i N(x_i + v_i d; mu_i, sd^2)  (1 + d/(g - a))^n_below  (1 - d/(b - g))^n_above  /  gap(d)
 
-the powers being the Jacobian, and ``1/gap`` the density of the cut given the cells. Every third cut moves at once,
-the first of them chosen at random, by slice sampling: the levels between two of them stand still. What is left
+the powers being the Jacobian, and ``1/gap`` the density of the cut given the cells. Every third cut moves, the
+first of them chosen at random, by slice sampling: the levels between two of them stand still. What is left
 invariant is the law of the cells, exactly.
+
+All of it is compiled. Levels are given by ``edges``: level l has the cells ``x[edges[l] : edges[l + 1]]``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
 from markovblanket.contracts import Array
-from markovblanket.variates import slice
 
 Indices = npt.NDArray[np.intp]
 TINY = 1e-200
 FAR = 1e6  # the outermost levels are stretched from here; any constant leaves the law invariant
 
 
-def move(rng: np.random.Generator, x: Array, mean: Array, sd: float, begins: Indices) -> Array:
+class Stretch(NamedTuple):
+    """The law of the shift of a cut ``g`` between fixed ends ``a`` and ``b``.
+
+    ``linear`` and ``quadratic`` are the terms of the normal law, ``below`` and ``above`` the powers of the
+    Jacobian; ``widening`` is by how much the gap grows per unit of shift, relative to what it is.
+    """
+
+    a: float
+    g: float
+    b: float
+    linear: float
+    quadratic: float
+    below: float
+    above: float
+    widening: float
+
+
+@njit(cache=True)
+def move(rng: np.random.Generator, x: Array, mean: Array, sd: float, edges: Indices) -> Array:
     """Cells in the order of their levels, ``x_i ~ N(mean_i, sd^2)`` as long as this order lasts, some moved.
 
     Parameters
@@ -39,22 +60,26 @@ def move(rng: np.random.Generator, x: Array, mean: Array, sd: float, begins: Ind
         Cells, level after level, and their means.
     sd : float
         Their standard deviation.
-    begins : numpy.ndarray
-        Where each level begins.
+    edges : numpy.ndarray
+        Where each level begins, and where the last one ends.
+
+    Returns
+    -------
+    numpy.ndarray
+        The cells, in the same order.
 
     Examples
     --------
     >>> x = np.array([-1.0, -0.5, 0.4, 0.3, 2.0])
-    >>> moved = move(np.random.default_rng(0), x, np.zeros(5), 1.0, np.array([0, 2, 4]))
+    >>> moved = move(np.random.default_rng(0), x, np.zeros(5), 1.0, np.array([0, 2, 4, 5]))
     >>> bool(moved[:2].max() < moved[2:4].min() and moved[2:4].max() < moved[4])
     True
     """
-    counts = np.diff(begins, append=len(x))
-    first = rng.integers(1, min(4, len(begins)))
-    above = np.arange(first, len(begins), 3)  # the levels above the cuts that move
-    law = Stretch.of(rng, x, mean, sd, begins, counts, above)
-    shift = slice.step_each(rng, law.log_density, *law.bracket(rng))
-    return x + law.slopes * np.repeat(_on_both_sides(shift, above, len(begins)), counts)
+    x = x.copy()
+    for k in some(rng, len(edges) - 1):
+        law = stretch(rng, x, mean, sd, edges, k)
+        shift(x, edges, k, law, step(rng, law))
+    return x
 
 
 def extremes(x: Array, begins: Indices) -> tuple[Array, Array]:
@@ -62,66 +87,66 @@ def extremes(x: Array, begins: Indices) -> tuple[Array, Array]:
     return np.minimum.reduceat(x, begins), np.maximum.reduceat(x, begins)
 
 
-def _on_both_sides(values: Array, above: Indices, levels: int) -> Array:
-    """Values of the cuts as values of the levels beside them; 0 for the others."""
-    out = np.zeros(levels)
-    out[above - 1] = out[above] = values
-    return out
+@njit(cache=True)
+def some(rng: np.random.Generator, levels: int) -> Indices:
+    """Every third cut, by the level above it."""
+    return np.arange(rng.integers(1, min(4, levels)), levels, 3)
 
 
-@dataclass(frozen=True, eq=False)
-class Stretch:
-    """The laws of the shifts of several cuts, and the slopes by which the cells follow."""
+@njit(cache=True)
+def stretch(rng: np.random.Generator, x: Array, mean: Array, sd: float, edges: Indices, k: int) -> Stretch:
+    """Of a cut laid into the gap below level k, between fixed ends two levels away."""
+    low, high = x[edges[k - 1] : edges[k]].max(), x[edges[k] : edges[k + 1]].min()
+    a = x[edges[k - 2] : edges[k - 1]].max() if k > 1 else -FAR
+    b = x[edges[k + 1] : edges[k + 2]].min() if k + 2 < len(edges) else FAR
+    g, linear, quadratic = low + rng.random() * (high - low), 0.0, 0.0
+    for i in range(edges[k - 1], edges[k + 1]):
+        v = slope(x[i], a, g, b)
+        linear += v * (x[i] - mean[i]) / sd**2
+        quadratic += v * v / sd**2
+    below, above = float(edges[k] - edges[k - 1]), float(edges[k + 1] - edges[k])
+    widening = (slope(high, a, g, b) - slope(low, a, g, b)) / max(high - low, TINY)
+    return Stretch(a, g, b, linear, quadratic, below, above, widening)
 
-    slopes: Array
-    linear: Array
-    quadratic: Array
-    counts: tuple[Indices, Indices]
-    room: tuple[Array, Array]
-    widening: Array
 
-    @classmethod
-    def of(
-        cls,
-        rng: np.random.Generator,
-        x: Array,
-        mean: Array,
-        sd: float,
-        begins: Indices,
-        counts: Indices,
-        above: Indices,
-    ) -> Stretch:
-        """Of cuts laid into the gaps below the levels ``above``, between fixed ends two levels away."""
-        bottom, top = extremes(x, begins)
-        low, high = top[above - 1], bottom[above]
-        g = low + rng.random(len(above)) * (high - low)
-        a = np.concatenate([[-FAR], top])[above - 1]
-        b = np.append(bottom, FAR)[above + 1]
-        # Cells that rounding made equal leave no room; they wait for the next sweep.
-        room = np.maximum(g - a, TINY), np.maximum(b - g, TINY)
-        still, follow = np.zeros(len(begins)), np.zeros(len(begins))
-        still[above - 1], still[above] = a, b
-        follow[above - 1], follow[above] = 1 / room[0], -1 / room[1]
-        slopes = (x - np.repeat(still, counts)) * np.repeat(follow, counts)
-        linear = np.add.reduceat(slopes * (x - mean), begins) / sd**2
-        quadratic = np.add.reduceat(slopes * slopes, begins) / sd**2
-        return cls(
-            slopes,
-            linear[above - 1] + linear[above],
-            quadratic[above - 1] + quadratic[above],
-            (counts[above - 1], counts[above]),
-            room,
-            ((b - high) / room[1] - (low - a) / room[0]) / np.maximum(high - low, TINY),
-        )
+@njit(cache=True)
+def slope(x: float, a: float, g: float, b: float) -> float:
+    """How far a cell goes along with the cut: all the way beside it, not at all at the ends."""
+    return (x - a) / max(g - a, TINY) if x < g else (b - x) / max(b - g, TINY)
 
-    def log_density(self, d: Array) -> Array:
-        """Of shifts d, relative to none; not a number where they are impossible."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            jacobian = self.counts[0] * np.log1p(d / self.room[0]) + self.counts[1] * np.log1p(-d / self.room[1])
-            return jacobian - d * (self.linear + 0.5 * d * self.quadratic) - np.log1p(d * self.widening)
 
-    def bracket(self, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Intervals about no shift at all, of a length that no shift changes, inside what is possible."""
-        width = 6 / np.sqrt(np.maximum(self.quadratic, TINY)) * (np.minimum(*self.room) > TINY)
-        left = -width * rng.random(len(width))
-        return np.maximum(left, -self.room[0]), np.minimum(left + width, self.room[1])
+@njit(cache=True)
+def log_density(d: float, law: Stretch) -> float:
+    """Of the shift d, relative to none; not a number where it is impossible."""
+    jacobian = law.below * math.log1p(d / (law.g - law.a)) + law.above * math.log1p(-d / (law.b - law.g))
+    return jacobian - d * (law.linear + 0.5 * d * law.quadratic) - math.log1p(d * law.widening)
+
+
+@njit(cache=True)
+def step(rng: np.random.Generator, law: Stretch) -> float:
+    """A slice step from no shift at all (Neal 2003), in an interval of a length that no shift changes."""
+    if not law.a < law.g < law.b:  # cells that rounding made equal leave no room: they wait for the next sweep
+        return 0.0
+    width = 6.0 / math.sqrt(max(law.quadratic, TINY))
+    left = -width * rng.random()
+    left, right = max(left, law.a - law.g), min(left + width, law.b - law.g)
+    height = -rng.standard_exponential()
+    while True:
+        d = left + (right - left) * rng.random()
+        if d == 0.0 or log_density(d, law) > height:
+            return d
+        if d < 0.0:
+            left = d
+        else:
+            right = d
+
+
+@njit(cache=True)
+def shift(x: Array, edges: Indices, k: int, law: Stretch, d: float) -> None:
+    """Move the cells on both sides of the cut below level k, in place; rounding takes none across it."""
+    for i in range(edges[k - 1], edges[k + 1]):
+        moved = x[i] + d * slope(x[i], law.a, law.g, law.b)
+        if i < edges[k]:
+            x[i] = max(law.a, min(moved, law.g + d))
+        else:
+            x[i] = min(law.b, max(moved, law.g + d))

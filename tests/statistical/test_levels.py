@@ -7,12 +7,12 @@ from them must leave their joint law alone. The scale is left free here; fixing 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from markovblanket import cuts, gibbs
+from markovblanket import gibbs
 from markovblanket.contracts import Problem
 from markovblanket.copula import Copula
 from markovblanket.margins import Levels
@@ -23,22 +23,11 @@ from statistical.test_missing import exact_draw
 SMALL, WIDE = (2, 4, 9), (1, 6, 6)
 
 
-@dataclass(frozen=True)
-class Unscaled(Levels):
-    """Levels without the rule that fixes the scale."""
-
-    def draw(self, rng, x, mean, sd):
-        x = self.draw_ordered(rng, x, mean, sd)
-        order, begins = self._sorted
-        x[order] = cuts.move(rng, x[order], mean[order], sd, begins)
-        return x
-
-
 def by_rank(x, shares, missing=0):
     """Levels by shares of the ranks; the first rows are missing."""
     codes = np.full(len(x), -1)
     codes[missing:] = np.argsort(np.argsort(x[missing:])) * shares // (len(x) - missing)
-    return Unscaled(codes)
+    return Levels(codes, unit=False)
 
 
 def watched(state):

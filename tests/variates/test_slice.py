@@ -83,20 +83,3 @@ def test_refuses_to_start_outside_the_support(x):
 def test_refuses_a_bad_width():
     with pytest.raises(ValueError, match="positive finite width"):
         slice_sampling.step(np.random.default_rng(0), 1.0, log_gamma, width=0.0)
-
-
-def test_many_scalars_move_at_once_each_by_its_own_law():
-    """Exact draws of two laws, one with an end, stay exact; entries do not disturb each other."""
-    rng = np.random.default_rng(8)
-    x = np.concatenate([rng.standard_normal(4_000), rng.gamma(2.5, size=4_000)])
-    normal = np.arange(8_000) < 4_000
-
-    def log_density(d):
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(normal, -0.5 * (x + d) ** 2, 1.5 * np.log(x + d) - (x + d))
-
-    left = -2.0 * rng.random(8_000)
-    moved = x + slice_sampling.step_each(rng, log_density, np.where(normal, left, np.maximum(left, -x)), left + 2)
-    assert np.mean(moved == x) < 0.01
-    assert p_value_of_law(moved[:4_000], norm.cdf) > FALSE_ALARM
-    assert p_value_of_law(moved[4_000:], gamma(2.5).cdf) > FALSE_ALARM

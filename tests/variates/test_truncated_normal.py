@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import log_ndtr
 from scipy.stats import norm, truncnorm
 
 from markovblanket.variates import truncated_normal
@@ -28,6 +29,18 @@ INTERVALS = [
     (1e5, 1e5 + 1e-6),
     (0.5, 1.6),
     (-30.0, 1.0),
+    (0.0, np.inf),
+    (-0.49, np.inf),
+    (-0.51, np.inf),
+    (-0.49, 2.0),
+    (-0.01, 2.38),
+    (-0.01, 2.4),
+    (-1.19, 1.2),
+    (-1.21, 1.2),
+    (0.0, 1.41),
+    (0.0, 1.42),
+    (7.0, 7.14),
+    (7.0, 7.15),
 ]
 
 
@@ -45,6 +58,14 @@ def test_agrees_with_scipy(lower, upper):
     law = truncnorm(lower, upper)
     assert p_value_of_law(x, law.cdf) > FALSE_ALARM
     np.testing.assert_allclose(truncated_normal.log_density(x[:50], lower, upper), law.logpdf(x[:50]), rtol=1e-9)
+
+
+@pytest.mark.parametrize("low", [-0.49, 0.0, 0.5, 3.0, 8.0, 40.0, 1e3])
+def test_tails_by_their_logarithms(low):
+    """``P(X > x)``, a ratio of tails that underflow, is uniform."""
+    rng = np.random.default_rng(9)
+    x = np.array([truncated_normal.between(rng, low, np.inf) for _ in range(5_000)])
+    assert p_value_of_law(np.exp(log_ndtr(-x) - log_ndtr(-low)), lambda u: np.clip(u, 0.0, 1.0)) > FALSE_ALARM
 
 
 def test_mirror_images():
@@ -81,8 +102,8 @@ def test_slivers_are_uniform_and_closed(centre):
 
 
 def test_points_and_mixed_intervals_in_one_call():
-    lower = np.array([2.0, -np.inf, -1e300, 1e300, -5.0, 0.0, -0.0])
-    upper = np.array([2.0, np.inf, 1e300, np.inf, -5.0, 5e-324, 0.0])
+    lower = np.array([2.0, -np.inf, -1e300, 1e300, -5.0, 0.0, -0.0, 1.7e308, -1.7e308, 1.7e308])
+    upper = np.array([2.0, np.inf, 1e300, np.inf, -5.0, 5e-324, 0.0, 1.7e308, 1.7e308, np.inf])
     x = truncated_normal.draw(np.random.default_rng(5), lower, upper)
     assert x[0] == 2.0
     assert x[4] == -5.0
@@ -103,12 +124,21 @@ def test_each_entry_has_its_own_interval():
     assert p_value_of_law(u, lambda u: np.clip(u, 0.0, 1.0)) > FALSE_ALARM
 
 
-def test_a_fixed_proposal_without_rejection_is_caught():
-    """Planted bug: the exponential tilt taken for the law itself."""
-    rng = np.random.default_rng(7)
-    x = 1.5 + rng.standard_exponential(COUNT) / 1.5
-    density = truncated_normal.log_density
-    assert p_value_of_density(x, lambda x: density(x, 1.5, np.inf), support=(1.5, np.inf)) < FALSE_ALARM
+PROPOSALS = {
+    "exponential": (1.5, np.inf, lambda rng: 1.5 + 0.5 * rng.standard_exponential(COUNT)),
+    "exponential at low": (1.5, np.inf, lambda rng: 1.5 + rng.standard_exponential(COUNT) / 1.5),
+    "uniform": (0.0, 1.41, lambda rng: 1.41 * rng.random(COUNT)),
+    "normal": (-0.51, np.inf, lambda rng: np.abs(rng.standard_normal(COUNT) + 0.51) - 0.51),
+}
+
+
+@pytest.mark.parametrize("name", PROPOSALS)
+def test_proposals_that_are_all_accepted_are_caught(name):
+    """Planted bugs: what is proposed taken for the law itself."""
+    lower, upper, propose = PROPOSALS[name]
+    x = propose(np.random.default_rng(7))
+    p = p_value_of_density(x, lambda x: truncated_normal.log_density(x, lower, upper), support=(lower, upper))
+    assert p < FALSE_ALARM
 
 
 def test_broadcasting_and_scalars():
@@ -125,6 +155,8 @@ def test_broadcasting_and_scalars():
 def test_refuses_empty_intervals(lower, upper):
     with pytest.raises(ValueError, match="lower <= upper"):
         truncated_normal.draw(np.random.default_rng(0), [0.0, lower], [1.0, upper])
+    with pytest.raises(ValueError, match="lower <= upper"):
+        truncated_normal.between(np.random.default_rng(0), lower, upper)
 
 
 def test_a_point_has_no_density():

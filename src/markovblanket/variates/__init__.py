@@ -12,8 +12,8 @@ of the model; the laws take numbers and arrays and need NumPy and SciPy alone.
     ``x^(order-1) exp(-(a x + b/x)/2)``: the query block when there is one query variable, and the law of
     many variance components. Gamma and inverse gamma are its edges.
 ``truncated_normal``
-    The standard normal between two bounds, arrays at a time, as exact at a distance of 1e8 standard
-    deviations as at the centre: the latent columns of the copula.
+    The standard normal between two bounds, arrays at a time or one by one from compiled code, as exact at a
+    distance of 1e8 standard deviations as at the centre: the latent columns of the copula.
 ``wishart``
     ``|X|^((df-p-1)/2) exp(-tr(scale^-1 X)/2)`` by Bartlett's decomposition, for real degrees of freedom.
 ``mgig``

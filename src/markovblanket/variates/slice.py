@@ -100,46 +100,6 @@ def step_along(
     return x + direction * step(rng, 0.0, lambda u: log_density(x + u * direction), width=width)
 
 
-def step_each(rng: np.random.Generator, log_density: Callable[[Array], Array], left: Array, right: Array) -> Array:
-    """Independent scalars, all at 0, each moved within its own interval by a kernel that leaves its law invariant.
-
-    As :func:`step` without stepping out: the intervals are the caller's, placed about 0 at random and of a length
-    that does not depend on where the scalar is.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        The source of randomness.
-    log_density : callable
-        Log densities, entry by entry and up to constants; ``-inf`` or NaN outside the support.
-    left, right : numpy.ndarray
-        Ends of the intervals, ``left <= 0 <= right``.
-
-    Returns
-    -------
-    numpy.ndarray
-        The next points.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> ends = np.array([0.5, 2.0])
-    >>> x = step_each(np.random.default_rng(0), lambda x: -0.5 * x * x, -ends, ends)
-    >>> bool((abs(x) < ends).all() and (x != 0).all())
-    True
-    """
-    x: Array = np.zeros(len(left))
-    height = log_density(x) - rng.standard_exponential(len(x))
-    going = np.ones(len(x), dtype=bool)
-    while going.any():
-        candidate = left + (right - left) * rng.random(len(x))
-        inside = log_density(candidate) > height
-        x = np.where(going & inside, candidate, x)
-        going &= ~inside & (candidate != 0)
-        left, right = np.where(candidate < 0, candidate, left), np.where(candidate < 0, right, candidate)
-    return x
-
-
 def _step_out(
     rng: np.random.Generator,
     x: float,
