@@ -115,7 +115,7 @@ def test_the_rows_of_w22_have_the_law_of_the_whole_wishart(shape):
 
 
 def draw(rng, x, mean, sd, margin):
-    return margins.draw_column(rng, x, mean, sd, margin.rows, margin.edges)
+    return margins.draw_column(rng, x, mean, sd, margin.rows, margin.edges, True)
 
 
 def test_gaps_move_and_nothing_else_does():

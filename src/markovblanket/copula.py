@@ -26,54 +26,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import linalg
 
 from markovblanket import gaps, hopping, margins
 from markovblanket.contracts import Array, ChainState, Columns
+from markovblanket.fixed import Fixed, MovingScatter
 from markovblanket.margins import Gaps, Indices, Levels, Margin, Moving, moving_column, normal_scores
-from markovblanket.scatter import Factored, inverse_diagonal, rest_degrees, rest_ridge, times_transpose
+from markovblanket.scatter import rest_degrees, rest_ridge, times_transpose
 from markovblanket.variates import wishart
 
 if TYPE_CHECKING:
     from markovblanket.levels import Column
-
-
-@dataclass(frozen=True)
-class MovingScatter(Factored):
-    """The scatter of a :class:`Copula`'s columns, whose fixed part is not worked out again.
-
-    ``Y`` is ``X1'`` in the basis of the factor, whose rows need not be orthogonal here.
-    """
-
-    Y: Array
-    source: Copula
-    X_J: Array
-
-    @cached_property
-    def S12(self) -> Array:
-        """``Y F``."""
-        return self.Y @ self.F
-
-    @cached_property
-    def row_sizes(self) -> Array:
-        """``diag(F F')``."""
-        return self.source.fixed_row_sizes + np.einsum("kj,kj->k", self._F_J, self._F_J)
-
-    @cached_property
-    def column_sizes(self) -> Array:
-        """``diag(S22)``."""
-        sizes = self.source.fixed_column_sizes.copy()
-        sizes[self.source.J] = np.einsum("kj,kj->j", self._F_J, self._F_J)
-        return sizes
-
-    @cached_property
-    def inverse_diagonal(self) -> Array:
-        """``diag(A^-1)``."""
-        return self.source.inverse_diagonal(self.X_J)
-
-    @cached_property
-    def _F_J(self) -> Array:
-        return self.F[:, self.source.J]
 
 
 @dataclass(frozen=True)
@@ -138,7 +100,7 @@ class Copula:
         X1 = self._refresh_query(rng, X1, M, state.W11) if self.query else X1
         X2 = X2.copy(order="K") if self.rest else X2
         if self._missing:
-            inverse = self._row_inverse(X2[:, self.J])
+            inverse = self._fixed.row_inverse(X2[:, self.J])
             M = gaps.fill(rng, X1, X2, M, state, self._missing, inverse, self.degrees(*X2.shape))
         if self._one_by_one:
             X2[:, self.J] = self._refresh_rest(rng, X1, X2[:, self.J], M, state)
@@ -150,27 +112,13 @@ class Copula:
 
     def scatter(self, columns: Columns) -> MovingScatter:
         """The scatter of the columns as they stand; the factor of the fixed ones is never computed again."""
-        X1, X2 = columns.X1, columns.X2
-        X_J = X2[:, self.J]
-        F, basis = self._factor(X_J) if self.rest else (self._frame, self._basis)
-        return MovingScatter(len(X1), X1.T @ X1, F, X1.T @ basis, self, X_J)
+        X1, X_J = columns.X1, columns.X2[:, self.J]
+        F, basis = self._fixed.factor(X_J)
+        return MovingScatter(len(X1), X1.T @ X1, F, X1.T @ basis, self._fixed, X_J)
 
     def moving(self, columns: Columns) -> Array:
         """The columns that move, those of the query first."""
         return np.hstack([columns.X1[:, list(self.query)], columns.X2[:, self.J]])
-
-    def inverse_diagonal(self, X_J: Array) -> Array:
-        """``diag(A^-1)``, by blocks: with ``P = A_KK^-1 A_KJ`` and the Schur complement of ``A_KK``."""
-        out = np.empty(self.X2.shape[1])
-        out[self._K] = self._fixed_inverse_diagonal
-        if self.rest:
-            QX = self._basis.T @ X_J
-            inverse = np.linalg.inv(self._schur(X_J, QX))
-            sizes = np.einsum("kj,kj->k", self._fixed_factor, self._fixed_factor)
-            P = self._fixed_factor.T @ (QX / (self._r + sizes)[:, None])
-            out[self._K] += np.einsum("jk,jk->j", P @ inverse, P)
-            out[self.J] = np.diag(inverse)
-        return out
 
     def _refresh_query(self, rng: np.random.Generator, X1: Array, M: Array, W11: Array) -> Array:
         """Rows of X1 have precision ``W11`` and linear terms ``M = X2 W21``."""
@@ -189,29 +137,12 @@ class Copula:
 
     def _draw_W22(self, rng: np.random.Generator, X_J: Array) -> tuple[Array, Array]:
         """``W22.1_JJ`` and ``X_K W22.1_KJ`` given the columns."""
-        Q, weight = self._hat
+        Q, weight = self._fixed.hat
         QX = Q.T @ X_J
-        root = np.linalg.inv(np.linalg.cholesky(self._schur(X_J, QX))).T
+        root = np.linalg.inv(np.linalg.cholesky(self._fixed.schur(X_J, QX))).T
         W_JJ = wishart.draw_from_factor(rng, self.degrees(*self.X2.shape), root)
         noise = np.sqrt(weight)[:, None] * rng.standard_normal(QX.shape)
         return W_JJ, Q @ (noise @ np.linalg.cholesky(W_JJ).T - (weight[:, None] * QX) @ W_JJ)
-
-    def _schur(self, X_J: Array, QX: Array) -> Array:
-        """``A_JJ - A_JK A_KK^-1 A_KJ = r I + X_J' (I - H) X_J``, from ``Q'X_J``."""
-        _, weight = self._hat
-        return self._r * np.eye(X_J.shape[1]) + X_J.T @ X_J - QX.T @ (weight[:, None] * QX)
-
-    def _row_inverse(self, X_J: Array) -> Array:
-        """``(r I + X2 X2')^-1``, the fixed columns' part of it worked out once."""
-        MX = self._fixed_row_inverse @ X_J
-        schur = self._schur(X_J, self._basis.T @ X_J)
-        return self._fixed_row_inverse - self._r * MX @ np.linalg.solve(schur, MX.T)
-
-    @cached_property
-    def _fixed_row_inverse(self) -> Array:
-        """``(r I + X_K X_K')^-1 = (I - H) / r``."""
-        Q, weight = self._hat
-        return (np.eye(len(Q)) - (Q * weight) @ Q.T) / self._r
 
     @cached_property
     def _levels(self) -> dict[int, Levels]:
@@ -240,71 +171,10 @@ class Copula:
         return Moving.of({k: m for k, (j, m) in enumerate(self.rest.items()) if j in self._one_by_one})
 
     @cached_property
-    def _r(self) -> float:
-        return self.ridge(*self.X2.shape)
-
-    @cached_property
     def J(self) -> Indices:
         """Positions of the moving columns of the rest."""
         return np.fromiter(self.rest, dtype=np.intp)
 
     @cached_property
-    def _K(self) -> Indices:
-        return np.setdiff1d(np.arange(self.X2.shape[1]), self.J)
-
-    @cached_property
-    def _basis(self) -> Array:
-        """Orthonormal ``Q`` whose columns span those of ``X_K``."""
-        Q, values, _ = linalg.svd(self.X2[:, self._K], full_matrices=False)
-        return Q[:, values > 1e-12 * values.max(initial=0.0)]
-
-    @cached_property
-    def _complement(self) -> Array:
-        """Orthonormal columns that, with the basis, span everything."""
-        Q, _ = linalg.qr(self._basis) if self._basis.size else (np.eye(len(self.X2)), None)
-        return Q[:, self._basis.shape[1] :]
-
-    @cached_property
-    def _fixed_factor(self) -> Array:
-        """``Q' X_K``, whose rows are orthogonal."""
-        return np.asfortranarray(self._basis.T @ self.X2[:, self._K])
-
-    @cached_property
-    def _fixed_inverse_diagonal(self) -> Array:
-        """``diag(A_KK^-1)``."""
-        return inverse_diagonal(self._fixed_factor, self._r)
-
-    @cached_property
-    def _hat(self) -> tuple[Array, Array]:
-        """``Q`` and the eigenvalues ``l / (r + l)`` of ``H = X_K A_KK^-1 X_K'``."""
-        sizes = np.einsum("kj,kj->k", self._fixed_factor, self._fixed_factor)
-        return self._basis, sizes / (self._r + sizes)
-
-    def _factor(self, X_J: Array) -> tuple[Array, Array]:
-        """``F = [[Q'X_K, Q'X_J], [0, R]]``, R what ``X_J`` has outside Q; and the basis it is written in."""
-        inside, outside = self._basis.T @ X_J, self._complement.T @ X_J
-        more, R = self._complement, outside
-        if len(outside) > X_J.shape[1]:
-            Q, R = linalg.qr(outside, mode="economic")
-            more = more @ Q
-        F = self._frame.copy(order="K")
-        F[:, self.J] = np.vstack([inside, R])
-        return F, np.hstack([self._basis, more])
-
-    @cached_property
-    def _frame(self) -> Array:
-        """``F`` without its moving columns."""
-        more = min(len(self.J), self._complement.shape[1])
-        F = np.zeros((len(self._fixed_factor) + more, self.X2.shape[1]), order="F")
-        F[: len(self._fixed_factor), self._K] = self._fixed_factor
-        return F
-
-    @cached_property
-    def fixed_row_sizes(self) -> Array:
-        """``diag(F F')`` without the moving columns."""
-        return np.einsum("kj,kj->k", self._frame, self._frame)
-
-    @cached_property
-    def fixed_column_sizes(self) -> Array:
-        """``diag(S22)``, zero for the moving columns."""
-        return np.einsum("kj,kj->j", self._frame, self._frame)
+    def _fixed(self) -> Fixed:
+        return Fixed(self.X2, self.J, self.ridge(*self.X2.shape))

@@ -71,7 +71,7 @@ class Gaps:
 class Levels:
     """A column known by its order alone: ``codes`` 0, 1, ... from the lowest level up, -1 where missing.
 
-    Ranks say nothing about its scale, but the prior does; unless it is brought to mean square 1, ``unit``, it drifts.
+    Ranks say nothing about its scale, but the prior does; it drifts unless brought to mean square 1, ``unit``.
     """
 
     codes: Indices

@@ -119,7 +119,7 @@ class NoNoise(Copula):
 
     def _draw_W22(self, rng, X_J):
         W_JJ, _ = super()._draw_W22(rng, X_J)
-        Q, weight = self._hat
+        Q, weight = self._fixed.hat
         return W_JJ, -Q @ (weight[:, None] * (Q.T @ X_J)) @ W_JJ
 
 

@@ -1,0 +1,160 @@
+"""The columns of the rest that never move: what they bring to the scatter, and to ``W22``, worked out once.
+
+J are the moving columns, K the fixed ones; ``A = S22 + r I`` here, with the ridge of ``W22.1``, and ``Q`` has
+orthonormal columns that span those of ``X_K``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg
+
+from markovblanket.contracts import Array
+from markovblanket.scatter import Factored, inverse_diagonal
+
+Indices = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """All columns ``X2`` as they first stood, the positions J of those that move, and the ridge r."""
+
+    X2: Array
+    J: Indices
+    r: float
+
+    def inverse_diagonal(self, X_J: Array) -> Array:
+        """``diag(A^-1)``, by blocks: with ``P = A_KK^-1 A_KJ`` and the Schur complement of ``A_KK``."""
+        out = np.empty(self.X2.shape[1])
+        out[self.K] = self._inverse_diagonal_K
+        if len(self.J):
+            QX = self.basis.T @ X_J
+            inverse = np.linalg.inv(self.schur(X_J, QX))
+            sizes = np.einsum("kj,kj->k", self.F_K, self.F_K)
+            P = self.F_K.T @ (QX / (self.r + sizes)[:, None])
+            out[self.K] += np.einsum("jk,jk->j", P @ inverse, P)
+            out[self.J] = np.diag(inverse)
+        return out
+
+    def schur(self, X_J: Array, QX: Array) -> Array:
+        """``A_JJ - A_JK A_KK^-1 A_KJ = r I + X_J' (I - H) X_J``, from ``Q'X_J``."""
+        _, weight = self.hat
+        return self.r * np.eye(X_J.shape[1]) + X_J.T @ X_J - QX.T @ (weight[:, None] * QX)
+
+    def row_inverse(self, X_J: Array) -> Array:
+        """``(r I + X2 X2')^-1``, the fixed columns' part of it worked out once."""
+        MX = self._without_moving @ X_J
+        schur = self.schur(X_J, self.basis.T @ X_J)
+        return self._without_moving - self.r * MX @ np.linalg.solve(schur, MX.T)
+
+    @cached_property
+    def _without_moving(self) -> Array:
+        """``(r I + X_K X_K')^-1 = (I - H) / r``."""
+        Q, weight = self.hat
+        return (np.eye(len(Q)) - (Q * weight) @ Q.T) / self.r
+
+    @cached_property
+    def _inverse_diagonal_K(self) -> Array:
+        """``diag(A_KK^-1)``."""
+        return inverse_diagonal(self.F_K, self.r)
+
+    @cached_property
+    def K(self) -> Indices:
+        """Positions of the columns that stay."""
+        return np.setdiff1d(np.arange(self.X2.shape[1]), self.J)
+
+    @cached_property
+    def basis(self) -> Array:
+        """Orthonormal ``Q`` whose columns span those of ``X_K``."""
+        Q, values, _ = linalg.svd(self.X2[:, self.K], full_matrices=False)
+        return Q[:, values > 1e-12 * values.max(initial=0.0)]
+
+    @cached_property
+    def complement(self) -> Array:
+        """Orthonormal columns that, with the basis, span everything."""
+        Q, _ = linalg.qr(self.basis) if self.basis.size else (np.eye(len(self.X2)), None)
+        return Q[:, self.basis.shape[1] :]
+
+    @cached_property
+    def F_K(self) -> Array:
+        """``Q' X_K``, whose rows are orthogonal."""
+        return np.asfortranarray(self.basis.T @ self.X2[:, self.K])
+
+    @cached_property
+    def hat(self) -> tuple[Array, Array]:
+        """``Q`` and the eigenvalues ``l / (r + l)`` of ``H = X_K A_KK^-1 X_K'``."""
+        sizes = np.einsum("kj,kj->k", self.F_K, self.F_K)
+        return self.basis, sizes / (self.r + sizes)
+
+    def factor(self, X_J: Array) -> tuple[Array, Array]:
+        """``F = [[Q'X_K, Q'X_J], [0, R]]``, R what ``X_J`` has outside Q; and the basis it is written in."""
+        if not len(self.J):
+            return self.frame, self.basis
+        inside, outside = self.basis.T @ X_J, self.complement.T @ X_J
+        more, R = self.complement, outside
+        if len(outside) > X_J.shape[1]:
+            Q, R = linalg.qr(outside, mode="economic")
+            more = more @ Q
+        F = self.frame.copy(order="K")
+        F[:, self.J] = np.vstack([inside, R])
+        return F, np.hstack([self.basis, more])
+
+    @cached_property
+    def frame(self) -> Array:
+        """``F`` without its moving columns."""
+        more = min(len(self.J), self.complement.shape[1])
+        F = np.zeros((len(self.F_K) + more, self.X2.shape[1]), order="F")
+        F[: len(self.F_K), self.K] = self.F_K
+        return F
+
+    @cached_property
+    def row_sizes(self) -> Array:
+        """``diag(F F')`` without the moving columns."""
+        return np.einsum("kj,kj->k", self.frame, self.frame)
+
+    @cached_property
+    def column_sizes(self) -> Array:
+        """``diag(S22)``, zero for the moving columns."""
+        return np.einsum("kj,kj->j", self.frame, self.frame)
+
+
+@dataclass(frozen=True)
+class MovingScatter(Factored):
+    """The scatter of columns of which some move; the part of the others is not worked out again.
+
+    ``Y`` is ``X1'`` in the basis of the factor, whose rows need not be orthogonal here.
+    """
+
+    Y: Array
+    fixed: Fixed
+    X_J: Array
+
+    @cached_property
+    def S12(self) -> Array:
+        """``Y F``."""
+        return self.Y @ self.F
+
+    @cached_property
+    def row_sizes(self) -> Array:
+        """``diag(F F')``."""
+        return self.fixed.row_sizes + np.einsum("kj,kj->k", self._F_J, self._F_J)
+
+    @cached_property
+    def column_sizes(self) -> Array:
+        """``diag(S22)``."""
+        sizes = self.fixed.column_sizes.copy()
+        sizes[self.fixed.J] = np.einsum("kj,kj->j", self._F_J, self._F_J)
+        return sizes
+
+    @cached_property
+    def inverse_diagonal(self) -> Array:
+        """``diag(A^-1)``."""
+        return self.fixed.inverse_diagonal(self.X_J)
+
+    @cached_property
+    def _F_J(self) -> Array:
+        return self.F[:, self.fixed.J]
