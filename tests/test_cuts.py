@@ -112,20 +112,24 @@ def test_rounding_takes_no_cell_across_a_cut():
         assert moved[0] <= moved[1] <= moved[2:].min()
 
 
-@pytest.mark.parametrize("levels", [2, 5])
-def test_a_cut_forgets_where_it_was(levels):
-    """Lag-10 autocorrelation of a cut among 1,000 cells: near 0, and near 1 without the move."""
+@pytest.mark.parametrize(("levels", "most"), [(2, 0.15), (5, 0.55)])
+def test_a_cut_forgets_where_it_was(levels, most):
+    """Lag-10 autocorrelation of a cut among 1,000 cells over 6,000 sweeps, and near 1 without the move.
+
+    Over ten seeds it was 0.02 with two levels, 0.33 with five and 0.93 without the move, with standard deviations
+    of 0.02, 0.04 and 0.02: the bounds are about six of them away.
+    """
     rng = np.random.default_rng(levels)
     codes = np.sort(rng.integers(levels, size=1000))
     column, mean = margins.Levels(codes), np.zeros(1000)
 
     def trace(draw):
         x, kept = stats.norm.ppf((np.arange(1000) + 0.5) / 1000), []
-        for _ in range(600):
+        for _ in range(6100):
             x = draw(rng, x, mean, 1.0)
             kept.append(x[codes == 1].min())
         kept = np.array(kept[100:])
         return np.corrcoef(kept[:-10], kept[10:])[0, 1]
 
-    assert abs(trace(lambda *given: margins.draw_column(*given, column.rows, column.edges, True))) < 0.35
-    assert trace(lambda *given: margins.draw_ordered(*given, column.edges)) > 0.7
+    assert abs(trace(lambda *given: margins.draw_column(*given, column.rows, column.edges, True))) < most
+    assert trace(lambda *given: margins.draw_ordered(*given, column.edges)) > 0.8

@@ -90,7 +90,7 @@ def extremes(x: Array, begins: Indices) -> tuple[Array, Array]:
 @njit(cache=True)
 def some(rng: np.random.Generator, levels: int) -> Indices:
     """Every third cut, by the level above it."""
-    return np.arange(rng.integers(1, min(4, levels)), levels, 3)
+    return np.arange(1 + int(min(3, levels - 1) * rng.random()), levels, 3)
 
 
 @njit(cache=True)

@@ -147,7 +147,7 @@ def draw(rng: np.random.Generator, X: Array, linear: Array, W: Array, moving: Mo
         rows = moving.rows[moving.first_row[m] : moving.first_row[m + 1]]
         edges = moving.edges[moving.first_edge[m] : moving.first_edge[m + 1]]
         mean = X[:, k] - (linear[:, k] + np.dot(X, W[k])) / W[k, k]
-        X[:, k] = draw_column(rng, X[:, k], mean, W[k, k] ** -0.5, rows, edges, moving.unit[m])
+        X[:, k] = draw_column(rng, X[:, k].copy(), mean, W[k, k] ** -0.5, rows, edges, moving.unit[m])
 
 
 @njit(cache=True)
@@ -162,7 +162,9 @@ def draw_column(
         return x
     observed, begins, mean = rows[edges[0] :], edges - edges[0], mean[rows[edges[0] :]]
     cells = draw_ordered(rng, x[observed], mean, sd, begins)
-    x[observed] = cuts.move(rng, cells, mean, sd, begins)
+    cells = cuts.move(rng, cells, mean, sd, begins)
+    for k, i in enumerate(observed):
+        x[i] = cells[k]
     return x / np.sqrt(np.mean(x * x)) if unit else x
 
 
