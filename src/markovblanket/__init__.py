@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from markovblanket.estimate import estimate
     from markovblanket.estimator import MarkovBlanket
     from markovblanket.posterior import Posterior, load
-    from markovblanket.priors import Laplace, Normal
+    from markovblanket.priors import Horseshoe, Laplace, Normal, SpikeSlab
     from markovblanket.simulate import simulate
     from markovblanket.solvers import Dense, Dual
 
@@ -39,10 +39,12 @@ _HOME = {
     "ConvergenceWarning": "diagnosis",
     "Dense": "solvers",
     "Dual": "solvers",
+    "Horseshoe": "priors",
     "Laplace": "priors",
     "MarkovBlanket": "estimator",
     "Normal": "priors",
     "Posterior": "posterior",
+    "SpikeSlab": "priors",
     "estimate": "estimate",
     "load": "posterior",
     "simulate": "simulate",
@@ -52,10 +54,12 @@ __all__ = [
     "ConvergenceWarning",
     "Dense",
     "Dual",
+    "Horseshoe",
     "Laplace",
     "MarkovBlanket",
     "Normal",
     "Posterior",
+    "SpikeSlab",
     "estimate",
     "load",
     "simulate",
