@@ -12,13 +12,22 @@ import pytest
 from markovblanket import disk, gibbs, priors, solvers, store
 from markovblanket.contracts import ChainState, Noise, Problem, Store
 from markovblanket.disk import DiskStore, KeepOnDisk
-from markovblanket.priors import Laplace, Normal, SpikeSlab
+from markovblanket.priors import Horseshoe, Laplace, Normal, SpikeSlab
 from markovblanket.scatter import from_columns
 from markovblanket.solvers import Dense, Dual
 from markovblanket.store import KeepDraws, KeepSummary, MemoryStore, SummaryStore, Warm
 from markovblanket.streams import Moments
 
-PRIORS = [Laplace(), Laplace(gamma=5.0), Normal(scale=0.5), SpikeSlab(), SpikeSlab(inclusion=0.1, slab=0.5)]
+PRIORS = [
+    Horseshoe(),
+    Horseshoe(slab=0.5),
+    Horseshoe(slab=np.inf),
+    Laplace(),
+    Laplace(gamma=5.0),
+    Normal(scale=0.5),
+    SpikeSlab(),
+    SpikeSlab(inclusion=0.1, slab=0.5),
+]
 SOLVERS = [Dense(), Dual()]
 # A keep makes the store of its kind.
 KEEPS = {
@@ -92,9 +101,10 @@ def test_the_common_factor_moves_only_what_is_learned(prior):
     _, hyper = prior.start(np.random.default_rng(1), P, Q)
     c, moved = prior.draw_factor(np.random.default_rng(4), hyper, linear=-3.0, quadratic=5.0)
     assert c > 0
-    assert (c != 1) == bool(hyper)
+    tied = isinstance(prior, Horseshoe) and prior.slab == 0.5  # to a slab that is given
+    assert (c != 1) == bool(hyper and not tied)
     assert moved.keys() == hyper.keys()
-    powers = {"gamma": -1, "slab": 2, "inclusion": 0}
+    powers = {"gamma": -1, "tau": 1, "slab": 2, "inclusion": 0}
     assert {name: hyper[name] * c ** powers[name] for name in hyper} == pytest.approx(dict(moved))
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from markovblanket.estimate import estimate
     from markovblanket.estimator import MarkovBlanket
     from markovblanket.posterior import Posterior, load
-    from markovblanket.priors import Laplace, Normal, SpikeSlab
+    from markovblanket.priors import Horseshoe, Laplace, Normal, SpikeSlab
     from markovblanket.simulate import simulate
     from markovblanket.solvers import Dense, Dual
 
@@ -39,6 +39,7 @@ _HOME = {
     "ConvergenceWarning": "diagnosis",
     "Dense": "solvers",
     "Dual": "solvers",
+    "Horseshoe": "priors",
     "Laplace": "priors",
     "MarkovBlanket": "estimator",
     "Normal": "priors",
@@ -53,6 +54,7 @@ __all__ = [
     "ConvergenceWarning",
     "Dense",
     "Dual",
+    "Horseshoe",
     "Laplace",
     "MarkovBlanket",
     "Normal",

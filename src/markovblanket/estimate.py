@@ -23,12 +23,12 @@ from markovblanket.keeping import Keeping, decide
 from markovblanket.levels import Column
 from markovblanket.observed import Observed
 from markovblanket.posterior import Posterior
-from markovblanket.priors import Laplace, Normal, SpikeSlab
+from markovblanket.priors import Horseshoe, Laplace, Normal, SpikeSlab
 from markovblanket.scatter import checked, from_columns, from_matrix
 from markovblanket.solvers import Dense, Dual
 from markovblanket.table import MixedTable, Name, Standardisation, coordinates, read, read_mixed, split
 
-PRIORS = {"laplace": Laplace, "normal": Normal, "spike-slab": SpikeSlab}
+PRIORS = {"horseshoe": Horseshoe, "laplace": Laplace, "normal": Normal, "spike-slab": SpikeSlab}
 SOLVERS = {"dual": Dual, "dense": Dense}
 
 
@@ -72,8 +72,8 @@ def estimate(
     names : sequence, optional
         With ``scatter``: names of its variables; positions by default.
     prior : str or prior
-        ``"laplace"`` (rate learned), ``"spike-slab"`` (exact zeros), ``"normal"``, or an instance such as
-        ``Laplace(gamma=200)``.
+        ``"laplace"`` (rate learned), ``"horseshoe"``, ``"spike-slab"`` (exact zeros), ``"normal"``, or an instance
+        such as ``Laplace(gamma=200)`` or ``Horseshoe(edges=20)``.
     margins : str
         ``"auto"``: a Gaussian copula; complete continuous columns as normal scores, all others (with levels or
         missing cells) latent. ``"rank"``: every column latent, known by its order alone, as in the paper.
@@ -123,11 +123,18 @@ def estimate(
     parts = _named(prior, PRIORS, "prior", Prior), _named(solver, SOLVERS, "solver", Solver)
     with threadpool_limits(limits=1):  # as in the chains: the last bits must not depend on the number of cores
         given = _given(table, query, margins, kinds, scatter, n, names)
-    problem = Problem(given.scatter, *parts, given.latent)
+    problem = _problem(given, *parts)
     keeping = decide(keep, named, (given.query, given.rest), chains, schedule)
     declared = None if kinds is None else {str(name): _plain(kind) for name, kind in kinds.items()}
     settings = described(given, {"prior": problem.prior, "solver": problem.solver}) | {"kinds": declared}
     return sampled(problem, given, settings, schedule, keeping, chains, seeds, n_jobs, progress)
+
+
+def _problem(given: Given, prior: Prior, solver: Solver) -> Problem:
+    """The data with a prior that knows their size, if it asks for it."""
+    if isinstance(prior, Horseshoe):
+        prior = prior.for_data(len(given.query), len(given.rest), given.scatter.n)
+    return Problem(given.scatter, prior, solver, given.latent)
 
 
 def sampled(

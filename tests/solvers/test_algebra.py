@@ -7,14 +7,8 @@ import pytest
 
 from markovblanket.contracts import Noise, SolverError
 from markovblanket.scatter import FactorScatter, from_columns, from_matrix
-from markovblanket.solvers import CrossPrecision, Dense, Dual
-from markovblanket.solvers.dual import (
-    apply_blocks,
-    conjugate_gradients,
-    dual_blocks,
-    kronecker_mean_inverse,
-    whitened_blocks,
-)
+from markovblanket.solvers import CrossPrecision, Dense, Dual, blocks, preconditioner
+from markovblanket.solvers.dual import conjugate_gradients
 
 # Tight, so that conjugate gradients end at rounding and not at their (statistically ample) default.
 SOLVERS = {"dense": Dense(), "dual": Dual(tolerance=1e-12)}
@@ -155,6 +149,16 @@ def test_the_preconditioner_is_exact_when_all_scales_are_equal():
     assert info.iterations == 2
 
 
+def iterations(C, rhs):
+    """Without a preconditioner, with the Kronecker mean, and with what stands out from it corrected."""
+    F, G = C.scatter.F, blocks.factorise(C.root_T, C.U, C.root_U)[1]
+    mean = preconditioner.KroneckerMean.of(blocks.unpacked(G @ preconditioner.weights(C.scatter)), C.scatter)
+    return [
+        conjugate_gradients(lambda s: s + blocks.multiply(G, s @ F) @ F.T, M, rhs, 1e-8, 1000)[1].iterations
+        for M in (lambda s: s, mean.inverse, preconditioner.inverse(C, G))
+    ]
+
+
 def test_the_preconditioner_pays_and_more_so_with_more_variables():
     """Iterations with and without it, to the same residual: the solver's central claim."""
     rng = np.random.default_rng(8)
@@ -163,18 +167,81 @@ def test_the_preconditioner_pays_and_more_so_with_more_variables():
         spectrum = 10.0 ** np.linspace(1, -1, 60)  # correlated columns, as expression data are
         X = rng.standard_normal((60, 60)) * spectrum @ rng.standard_normal((60, 3 + q))
         C = CrossPrecision(np.eye(3), rng.exponential(2 / q, (3, q)), from_columns(X[:, :3], X[:, 3:]))
-        G, F = dual_blocks(C, whitened_blocks(C)), C.scatter.F
-        rhs = rng.standard_normal((3, len(F)))
-        counts = [
-            conjugate_gradients(lambda s, G=G, F=F: s + apply_blocks(G, s @ F) @ F.T, M, rhs, 1e-8, 1000)[
-                1
-            ].iterations
-            for M in (lambda s: s, kronecker_mean_inverse(G, C.scatter))
-        ]
-        gain.append(counts[0] / counts[1])
+        rhs = rng.standard_normal((3, len(C.scatter.F)))
+        plain, mean, _ = iterations(C, rhs)
+        gain.append(plain / mean)
     assert gain == sorted(gain)
     assert gain[0] > 5
     assert gain[-1] > 20
+
+
+def heavy_tailed(rng, p, q, n):
+    """Scales of a horseshoe, over more than ten orders of magnitude, some columns with several large ones."""
+    U, _, scatter, _ = problem(rng, p, q, n)
+    T = np.minimum((1e-3 * rng.standard_cauchy((p, q))) ** 2, 10.0)
+    T[:, :2], T[0, 2:6] = 1.0, 3.0
+    assert T.max() / T.min() > 1e10
+    return U, T, scatter
+
+
+@pytest.mark.parametrize("size", [(3, 40, 100), (2, 60, 20), (1, 50, 60)], ids=str)
+def test_draws_with_heavy_tailed_scales_are_the_dense_ones(size):
+    """Entry by entry, in units of their prior standard deviations."""
+    rng = np.random.default_rng([10, *size])
+    U, T, scatter = heavy_tailed(rng, *size)
+    for noise in (Noise.draw(rng, *T.shape, len(scatter.F)) for _ in range(3)):
+        dense, dual = (solver.draw(U, T, scatter, noise)[0] for solver in SOLVERS.values())
+        np.testing.assert_allclose(dual / np.sqrt(T), dense / np.sqrt(T), rtol=1e-7, atol=1e-8)
+
+
+def test_what_stands_out_is_corrected_for_and_costs_no_iterations():
+    """Heavy tails undo the mean; with the corrections they are as easy as light ones."""
+    rng = np.random.default_rng(11)
+    U, T, scatter = heavy_tailed(rng, 5, 80, 400)
+    _, mean, corrected = iterations(CrossPrecision(U, T, scatter), rng.standard_normal((5, len(scatter.F))))
+    assert mean > 50
+    assert corrected < 20
+
+
+def test_nothing_stands_out_under_a_laplace_prior():
+    rng = np.random.default_rng(12)
+    U, _, scatter, _ = problem(rng, 3, 200, 50)
+    C = CrossPrecision(U, rng.exponential(0.01, (3, 200)), scatter)
+    _, mean, corrected = iterations(C, rng.standard_normal((3, len(scatter.F))))
+    assert mean == corrected
+
+
+def test_the_corrected_mean_is_inverted():
+    """``(I + Gbar ⊗ F F' + sum z z')^-1`` against the dense inverse."""
+    rng = np.random.default_rng(13)
+    _, _, scatter, _ = problem(rng, 3, 12, 7)
+    m, V, places = len(scatter.F), rng.standard_normal((3, 4)), np.array([0, 5, 5, 11])
+    Gbar, F = V @ V.T, scatter.F[:, places]
+    Z = np.einsum("ak,bk->abk", V, F).reshape(3 * m, 4)
+    dense = np.eye(3 * m) + np.kron(Gbar, np.diag(scatter.row_sizes)) + Z @ Z.T
+    s = rng.standard_normal((3, m))
+    mean = preconditioner.KroneckerMean.of(Gbar, scatter)
+    found = preconditioner.corrected_inverse(mean, V, F)(s)
+    np.testing.assert_allclose(found.ravel(), np.linalg.solve(dense, s.ravel()), rtol=1e-9, atol=1e-12)
+    inverse = np.linalg.inv(dense - Z @ Z.T)
+    leverages = np.diag(mean.leverages(V, F**2))
+    np.testing.assert_allclose(leverages, np.einsum("ak,ab,bk->k", Z, inverse, Z), rtol=1e-9)
+
+
+@pytest.mark.parametrize("size", [(1, 5), (4, 300), (9, 128), (3, 129)], ids=str)
+def test_blocks_are_those_of_a_loop(size):
+    p, q = size
+    rng = np.random.default_rng(size)
+    L = np.tril(rng.standard_normal((p, p))) + 3 * np.eye(p)
+    U, T, Y = L @ L.T, 10.0 ** rng.uniform(-6, 2, size), rng.standard_normal(size)
+    R, G = blocks.factorise(np.sqrt(T), U, L)
+    product, solution = blocks.multiply(G, Y), blocks.solve(R, Y)
+    for j in range(q):
+        block = L.T @ np.linalg.inv(U + np.diag(1 / T[:, j])) @ L
+        np.testing.assert_allclose(blocks.unpacked(G[:, j]), block, rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(product[:, j], block @ Y[:, j], rtol=1e-8, atol=1e-9)
+        whitened = np.eye(p) + np.sqrt(np.outer(T[:, j], T[:, j])) * U
+        np.testing.assert_allclose(solution[:, j], np.linalg.solve(whitened, Y[:, j]), rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("unit", [1e-4, 1.0, 1e4, 1e6, 1e8])

@@ -15,9 +15,9 @@ from markovblanket.priors import Laplace, SpikeSlab
 from markovblanket.priors.scale_mixture import draw_common_factor
 from markovblanket.solvers import CrossPrecision, Dense
 from markovblanket.variates import inverse_gaussian, mgig, wishart
-from statistical import entrywise
+from statistical import entrywise, horseshoes
 from statistical.calibration import Case
-from statistical.cases import FEW_OTHERS, FEW_ROWS, LONG, ONE_QUERY, SPIKE, case
+from statistical.cases import FEW_OTHERS, FEW_ROWS, HORSESHOE, LONG, ONE_QUERY, SPIKE, case
 
 Generator = np.random.Generator
 DrawQuery = Callable[[Generator, Array, Array, Scatter], Array]
@@ -235,6 +235,10 @@ LEARNED, LEARNED_FEW = case("learned", "dense", FEW_OTHERS), case("learned", "de
 LEARNED_ONE = case("learned", "dense", ONE_QUERY, spread=0.3)
 SPIKED, SPIKED_FEW = case("spike learned", "dual", LONG), case("spike learned", "dual", FEW_ROWS)
 SPIKED_WIDE = case("spike learned", "dual", LONG, spread=3.0)
+HORSESHOES, HORSESHOES_ONE = (
+    case("horseshoe learned", "dense", LONG),
+    case("horseshoe learned", "dense", ONE_QUERY),
+)
 HYPERPRIOR = {"shape": 4.0, "rate": 1.0}
 
 # Wrong by so much that 300 replications of two sweeps show it.
@@ -254,6 +258,10 @@ PLAIN = [
     Bug("row move without a Jacobian", replace(LAPLACE, prior=RowMoveWithoutJacobian(gamma=2.0))),
     Bug("row move without the shape", replace(LEARNED_FEW, prior=RowMoveWithoutShape(**HYPERPRIOR))),
     Bug("scale move with a dropped 1/2", replace(LEARNED, prior=ScaleMove(**HYPERPRIOR, curvature=2.0))),
+    Bug("without the slab", replace(HORSESHOES, prior=horseshoes.WithoutSlab(**HORSESHOE))),
+    Bug("lambda as if there were no slab", replace(HORSESHOES, prior=horseshoes.PlainLocalScales(**HORSESHOE))),
+    Bug("lambda for lambda squared", replace(HORSESHOES, prior=horseshoes.RootOfLambda(**HORSESHOE))),
+    Bug("one power of tau too many", replace(HORSESHOES_ONE, prior=horseshoes.OffByOne(**HORSESHOE))),
     Bug("own part left in", replace(SPIKED, prior=entrywise.WithoutOwnPart(**SPIKE))),
     Bug("Bayes factor without volume", replace(SPIKED, prior=entrywise.WithoutVolume(**SPIKE))),
     Bug("relocated to any place", replace(SPIKED_WIDE, prior=entrywise.AnyPlace(**SPIKE))),

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from markovblanket.contracts import Hyper, Prior, Solver
-from markovblanket.priors import Laplace, Normal, ScaleMixture, SpikeSlab
+from markovblanket.priors import Horseshoe, Laplace, Normal, ScaleMixture, SpikeSlab
 from markovblanket.solvers import Dense, Dual
 from statistical.calibration import Case
 from statistical.reference import (
     Array,
     ExponentialScales,
     FixedScales,
+    HorseshoeScales,
     Mixture,
     SpikeScales,
     UnequalScales,
@@ -29,6 +32,7 @@ class Unequal(ScaleMixture):
         return unequal(*W12.shape), hyper
 
 
+HORSESHOE = {"scale": 0.5, "shape": 4.0, "rate": 4.0}
 SPIKE = {"edges": 2.0, "gaps": 2.0, "shape": 4.0, "rate": 2.0}
 
 # Hyperparameters that keep entries of W12 near 1, so that neither the prior nor the data win outright.
@@ -37,6 +41,9 @@ PRIORS: dict[str, tuple[Prior, Mixture]] = {
     "unequal": (Unequal(), UnequalScales()),
     "laplace": (Laplace(gamma=2.0), ExponentialScales(gamma=2.0)),
     "learned": (Laplace(shape=4.0, rate=1.0), ExponentialScales(shape=4.0, rate=1.0)),
+    "horseshoe": (Horseshoe(scale=0.5, slab=2.0), HorseshoeScales(scale=0.5, slab=2.0)),
+    "horseshoe learned": (Horseshoe(**HORSESHOE), HorseshoeScales(**HORSESHOE)),
+    "horseshoe plain": (Horseshoe(scale=0.5, slab=math.inf), HorseshoeScales(scale=0.5, slab=math.inf)),
     "spike": (SpikeSlab(inclusion=0.4, slab=0.6), SpikeScales(inclusion=0.4, slab=0.6)),
     "spike learned": (SpikeSlab(**SPIKE), SpikeScales(**SPIKE)),
 }
@@ -63,6 +70,9 @@ QUICK = [
     case("learned", "dual", SMALL),
     case("learned", "dense", ONE_QUERY),
     case("learned", "dense", ONE_ROW),
+    case("horseshoe", "dense", FEW_OTHERS),
+    case("horseshoe learned", "dual", LONG),
+    case("horseshoe plain", "dual", FEW_ROWS),
     case("spike", "dual", LONG),
     case("spike learned", "dual", SMALL),
 ]
@@ -74,6 +84,11 @@ THOROUGH = [
     *(case("spike learned", "dual", size) for size in SIZES),
     case("spike", "dual", FEW_ROWS),
     case("spike learned", "dual", LONG, spread=10.0),
+    *(case("horseshoe learned", "dual", size) for size in SIZES),
+    case("horseshoe", "dual", LONG),
+    case("horseshoe plain", "dense", SMALL),
+    case("horseshoe learned", "dual", LONG, spread=10.0),
 ]
 RANKED = [*EVERY_PRIOR_AND_SOLVER, case("learned", "dual", LONG), case("laplace", "dual", FEW_ROWS)]
 RANKED += [case("spike learned", "dual", SMALL), case("spike", "dual", FEW_ROWS)]
+RANKED += [case("horseshoe learned", "dual", LONG), case("horseshoe", "dual", SMALL)]

@@ -97,6 +97,32 @@ class ExponentialScales:
 
 
 @dataclass(frozen=True)
+class HorseshoeScales:
+    """``1/t = 1/(tau lambda)^2 + 1/slab``, lambda half-Cauchy; ``tau ~ HalfCauchy(scale)``.
+
+    The slab is given, possibly infinite, or inverse gamma.
+    """
+
+    scale: float = 1.0
+    slab: float | None = None
+    shape: float = 1.0
+    rate: float = 1.0
+
+    def draw(self, rng: Generator, size: int, p: int, q: int) -> tuple[Array, dict[str, Array]]:
+        tau = self.scale * np.abs(rng.standard_cauchy(size))
+        slab = np.full(size, self.slab) if self.slab else self.rate / rng.gamma(self.shape, size=size)
+        local = (tau[:, None, None] * rng.standard_cauchy((size, p, q))) ** 2
+        return 1 / (1 / local + 1 / slab[:, None, None]), {"tau": tau} | ({} if self.slab else {"slab": slab})
+
+    def log_density(self, T: Array, hyper: Mapping[str, Array]) -> Array:
+        tau, slab = hyper["tau"][:, None, None], np.array(self.slab or hyper["slab"]).reshape(-1, 1, 1)
+        local = 1 / (1 / T - 1 / slab)
+        log_local = np.log(tau / np.pi) - 0.5 * np.log(local) - np.log(tau**2 + local) + 2 * np.log(local / T)
+        log_slab = 0.0 if self.slab else -(self.shape + 1) * np.log(hyper["slab"]) - self.rate / hyper["slab"]
+        return log_local.sum((1, 2)) - np.log(self.scale**2 + hyper["tau"] ** 2) + log_slab
+
+
+@dataclass(frozen=True)
 class SpikeScales:
     """``t`` is zero, or ``slab`` with probability ``inclusion``; ``Beta`` and inverse gamma hyperpriors."""
 

@@ -1,12 +1,14 @@
 """Priors on ``W12``: a prior is its law of the scales ``T`` given ``W12``, and nothing else changes.
 
-:class:`Laplace` with a given rate is the paper's; without one, the rate is learned. :class:`Normal` has fixed
-scales and closed answers. :class:`SpikeSlab` has exact zeros.
+:class:`Laplace` with a given rate is the paper's; without one, the rate is learned. :class:`Horseshoe` shrinks
+small entries more and large ones less. :class:`Normal` has fixed scales and closed answers. :class:`SpikeSlab`
+has exact zeros.
 """
 
+from markovblanket.priors.horseshoe import Horseshoe
 from markovblanket.priors.laplace import Laplace
 from markovblanket.priors.normal import Normal
 from markovblanket.priors.scale_mixture import ScaleMixture
 from markovblanket.priors.spike_slab import SpikeSlab
 
-__all__ = ["Laplace", "Normal", "ScaleMixture", "SpikeSlab"]
+__all__ = ["Horseshoe", "Laplace", "Normal", "ScaleMixture", "SpikeSlab"]

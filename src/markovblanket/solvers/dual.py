@@ -8,9 +8,9 @@ Woodbury, with ``S12 = Y F`` and ``e = Lu Z1 + Z3 / sqrt(T)`` the part of the no
 with ``G_j = Lu' E_j^-1 Lu``. (The textbook form, ``E^-1 (r - Lu s F)`` with the whole right-hand side r, subtracts
 two matrices as large as the data to get one as small as a coefficient.)
 
-Averaged over many variables ``K`` is close to its Kronecker mean ``I + mean_j(G_j) ⊗ F F'``; as ``F F'`` is
-diagonal, that mean is inverted by one p x p eigendecomposition per draw and serves as preconditioner. The count of
-iterations *falls* as q grows. Cost: ``4 k p m q`` flops for k iterations; memory: a p x p block per variable.
+Averaged over many variables ``K`` is close to its Kronecker mean, which with exact corrections for the few that
+stand out serves as preconditioner (:mod:`markovblanket.solvers.preconditioner`). The count of iterations *falls*
+as q grows. Cost: ``4 k p m q`` flops for k iterations; memory: two p x p triangles per variable.
 
 When to stop. If ``s`` is off by ``e``, with residual ``r = K e``, then ``W12`` is off by
 ``delta = -E^-1 (Lu ⊗ F') e`` and::
@@ -23,15 +23,14 @@ deviation: the residual's plain norm *is* the error, in the only unit that matte
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from markovblanket.contracts import Array, Noise, Scatter, SolveInfo, SolverError
+from markovblanket.solvers import blocks, preconditioner
 from markovblanket.solvers.precision import CrossPrecision
-
-Operator = Callable[[Array], Array]
+from markovblanket.solvers.preconditioner import Operator
 
 
 @dataclass(frozen=True)
@@ -60,51 +59,22 @@ class Dual:
     def draw(self, U: Array, T: Array, scatter: Scatter, noise: Noise) -> tuple[Array, SolveInfo]:
         """``C^-1 (eta - S12)``."""
         C, F = CrossPrecision(U, T, scatter), scatter.F
-        P, L = whitened_blocks(C), C.root_U
-        e = C.root_T * (L @ noise.Z1) + noise.Z3
-        rhs = noise.Z2 - np.linalg.solve(L, scatter.Y) - L.T @ (C.root_T * apply_blocks(P, e)) @ F.T
-        s, info = self._solve(C, P, rhs)
-        return C.root_T * apply_blocks(P, e + C.root_T * (L @ s @ F)), info
-
-    def _solve(self, C: CrossPrecision, P: Array, rhs: Array) -> tuple[Array, SolveInfo]:
-        G, F = dual_blocks(C, P), C.scatter.F
-        return conjugate_gradients(
-            lambda s: s + apply_blocks(G, s @ F) @ F.T,
-            kronecker_mean_inverse(G, C.scatter),
+        L, root_T = C.root_U, C.root_T
+        R, G = blocks.factorise(root_T, U, L)
+        e = root_T * (L @ noise.Z1) + noise.Z3
+        rhs = noise.Z2 - np.linalg.solve(L, scatter.Y) - L.T @ (root_T * blocks.solve(R, e)) @ F.T
+        s, info = conjugate_gradients(
+            lambda s: s + blocks.multiply(G, s @ F) @ F.T,
+            preconditioner.inverse(C, G),
             rhs,
             self.tolerance,
             self.max_iterations,
         )
-
-
-def whitened_blocks(C: CrossPrecision) -> Array:
-    """``P_j = (I + sqrt(T_j) U sqrt(T_j))^-1`` so that ``E_j^-1 = sqrt(T_j) P_j sqrt(T_j)``; q x p x p."""
-    s = C.root_T.T
-    blocks = s[:, :, None] * C.U * s[:, None, :] + np.eye(len(C.U))
-    return np.linalg.inv(blocks)
-
-
-def dual_blocks(C: CrossPrecision, P: Array) -> Array:
-    """``G_j = Lu' E_j^-1 Lu``, q x p x p; eigenvalues in [0, 1)."""
-    M = C.root_T.T[:, :, None] * C.root_U
-    return M.transpose(0, 2, 1) @ P @ M
-
-
-def apply_blocks(blocks: Array, Y: Array) -> Array:
-    """Column j of ``Y`` (p x q) multiplied by block j."""
-    return np.einsum("jab,bj->aj", blocks, Y)
-
-
-def kronecker_mean_inverse(G: Array, scatter: Scatter) -> Operator:
-    """``s -> (I + Gbar ⊗ diag(F F'))^-1 s``, ``Gbar`` the mean of the ``G_j`` weighted by ``|f_j|^2``."""
-    weight = scatter.column_sizes / max(scatter.column_sizes.sum(), np.finfo(float).tiny)
-    values, Q = np.linalg.eigh(np.einsum("j,jab->ab", weight, G))
-    shrink = 1.0 / (1.0 + np.maximum(values, 0.0)[:, None] * scatter.row_sizes)
-    return lambda s: Q @ (shrink * (Q.T @ s))
+        return root_T * blocks.solve(R, e + root_T * (L @ s @ F)), info
 
 
 def conjugate_gradients(
-    K: Operator, preconditioner: Operator, b: Array, tolerance: float, max_iterations: int
+    K: Operator, approximate_inverse: Operator, b: Array, tolerance: float, max_iterations: int
 ) -> tuple[Array, SolveInfo]:
     """``K^-1 b`` for a positive definite operator on matrices, to a residual of norm ``tolerance``.
 
@@ -112,7 +82,7 @@ def conjugate_gradients(
     and the recursion started again from there if it was not.
     """
     x, r, believed = np.zeros_like(b), b, True
-    z = d = preconditioner(r)
+    z = d = approximate_inverse(r)
     rz = np.vdot(r, z)
     for iteration in range(max_iterations + 1):
         residual = float(np.linalg.norm(r))
@@ -120,13 +90,13 @@ def conjugate_gradients(
             return x, SolveInfo(iteration, residual)
         if residual <= tolerance:
             r, believed = b - K(x), True
-            z = d = preconditioner(r)
+            z = d = approximate_inverse(r)
             rz = np.vdot(r, z)
             continue
         Kd = K(d)
         step = rz / np.vdot(d, Kd)
         x, r, believed = x + step * d, r - step * Kd, False
-        z = preconditioner(r)
+        z = approximate_inverse(r)
         rz, last = np.vdot(r, z), rz
         d = z + (rz / last) * d
     raise SolverError(
