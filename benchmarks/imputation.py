@@ -10,9 +10,9 @@ point imputation.
 
 Errors are ratios per column, averaged over columns, then over tables: what the imputation misses in the held-out
 cells against what a constant misses there. In ``smae``, the measure of gcimpute's authors, these are sums of
-absolute errors and the constant is the median of the observed cells; ours imputes the lower median of all
-completed tables, a value that the column can take, and gcimpute imputes its own point. In ``srmse`` these are
-roots of sums of squares and the constant is the observed mean; both impute the mean of 200 draws. A column
+absolute errors and the constant is the median of the observed cells; ours imputes the lower median of a cell's
+predictive law, a value that the column can take, and gcimpute imputes its own point. In ``srmse`` these are roots
+of sums of squares and the constant is the observed mean; both impute the mean of 200 draws. A column
 whose constant is right in every held-out cell has no ratio and is left out.
 
 Coverage of central intervals is the share of cells covered, averaged over tables. Of D draws for a cell let b lie
@@ -70,22 +70,36 @@ class Imputation:
 
 
 def ours(table: pd.DataFrame, query: list[str], seed: int) -> Imputation:
-    """The lower median over all completed tables, and as many of the tables as the peer draws.
-
-    The peer's point is a formula; a median of 200 draws would be judged by its Monte Carlo error as well.
-    """
+    """The lower median of each cell, and as many completed tables as the peer draws."""
     import markovblanket as mb
 
     begin = time.process_time()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         posterior = mb.estimate(table, query, **FIT, seed=seed, progress=False)
-    tables = posterior.imputed(draws=FIT["chains"] * FIT["draws"], seed=seed)
-    every = np.stack([completed[table.columns].to_numpy(dtype=float) for completed in tables])
-    point = np.sort(every, axis=0)[(len(every) - 1) // 2]
-    draws = every[np.linspace(0, len(every) - 1, DRAWS).round().astype(int)]
+    point = median(table, posterior.imputed(draws=FIT["chains"] * FIT["draws"], seed=seed))
+    drawn = posterior.imputed(draws=DRAWS, seed=seed)
+    draws = np.stack([completed[table.columns].to_numpy(dtype=float) for completed in drawn])
     converged = not any(issubclass(warning.category, mb.ConvergenceWarning) for warning in caught)
     return Imputation(point, draws, time.process_time() - begin, converged=converged)
+
+
+def median(table: pd.DataFrame, tables: Any) -> np.ndarray:
+    """Of all kept draws of a number, and by the probabilities of levels; the lower one where there are two.
+
+    The peer's point is a formula. The median of a few hundred drawn levels would be judged by its Monte Carlo
+    error as well, which the probabilities have little of.
+    """
+    point = table.to_numpy(dtype=float, copy=True)
+    for name, rows in tables.gaps.items():
+        if name in tables.probabilities:
+            chances = tables.probabilities[name]
+            below = (chances.to_numpy().cumsum(axis=1)[:, :-1] < 0.5).sum(axis=1)
+            values = chances.columns.to_numpy(dtype=float)[below]
+        else:
+            values = np.sort(tables.draws[name], axis=0)[(len(tables) - 1) // 2]
+        point[rows, table.columns.get_loc(name)] = values
+    return point
 
 
 def theirs(python: Path, table: pd.DataFrame, continuous: np.ndarray, seed: int) -> Imputation:

@@ -236,23 +236,24 @@ def test_cells_say_what_the_tables_say(tables, frames):
             assert (said["lower"], said["upper"]) == pytest.approx(numbers.quantile([0.1, 0.9]), rel=1e-6)
             assert pd.isna(said["likeliest"])
         else:
-            shares = drawn.value_counts(normalize=True)
-            assert said["probability"] == pytest.approx(shares.max())
-            assert shares[said["likeliest"]] == shares.max()
+            chances = tables.probabilities[name].loc[row]
+            assert said["probability"] == chances.max()
+            assert said["likeliest"] == chances.idxmax()
             assert pd.isna(said["mean"])
 
 
 def test_cells_with_numbers_for_levels_have_means_and_intervals_of_levels(from_polars):
-    cells, tables = from_polars.cells(level=0.5), list(from_polars)
+    cells, before = from_polars.cells(level=0.5), in_polars()
     some = [index for index in cells.index if index[1] in ("visits", "smokes")]
     assert len(some) > 10
     for row, name in some:
-        drawn, said = (
-            np.array([table.at[row, name] for table in tables], dtype=float),
-            cells.loc[(row, name)],
-        )
-        assert said["mean"] == pytest.approx(drawn.mean())
-        assert {said["lower"], said["upper"]} <= set(drawn)
+        chances, said = from_polars.probabilities[name].loc[row], cells.loc[(row, name)]
+        y = chances.index.to_numpy(dtype=float)
+        assert said["mean"] == pytest.approx(chances @ y)
+        assert said["sd"] == pytest.approx(np.sqrt(chances @ y**2 - (chances @ y) ** 2))
+        assert {said["lower"], said["upper"]} <= set(before[name].drop_nulls())
+        assert chances[y < said["lower"]].sum() < 0.25 <= chances[y <= said["lower"]].sum()
+        assert chances[y < said["upper"]].sum() < 0.75 <= chances[y <= said["upper"]].sum()
 
 
 def test_a_saved_posterior_completes_the_same_tables(posterior, tables, tmp_path):
@@ -279,6 +280,26 @@ def test_intervals_of_missing_cells_hold_what_was_there(seed):
     expected = cells["probability"][~numbers]
     tolerance = 5 * np.sqrt((expected * (1 - expected)).sum()) / len(expected)
     assert abs(likeliest.mean() - expected.mean()) < tolerance
+
+
+# Probabilities of levels ------------------------------------------------------------------------------
+
+
+def test_probabilities_are_those_of_the_levels_in_the_rows_with_gaps(tables):
+    assert sorted(tables.probabilities) == ["blood", "grade", "sex"]
+    for name, table in tables.probabilities.items():
+        assert table.index.tolist() == holed().index[holed()[name].isna()].tolist()
+        assert set(table.columns) == set(holed()[name].dropna())
+        np.testing.assert_allclose(table.sum(axis=1), 1.0)
+        assert table.min(axis=None) > 0  # no level is ruled out, drawn or not
+
+
+def test_tables_and_probabilities_do_not_depend_on_what_was_asked_first(posterior, tables):
+    other = posterior.imputed(20, seed=1)
+    for name, table in other.probabilities.items():
+        pd.testing.assert_frame_equal(table, tables.probabilities[name])
+    for name, drawn in other.draws.items():
+        np.testing.assert_array_equal(drawn, tables.draws[name])
 
 
 # Without gaps -----------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, overload
@@ -10,11 +10,15 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
+from markovblanket import conditionals
 from markovblanket.contracts import Array
 from markovblanket.levels import Column, key
 from markovblanket.observed import Observed, Sample
-from markovblanket.summaries import describe_cells
+from markovblanket.prediction import Fit
+from markovblanket.scales import Scale, Steps
+from markovblanket.summaries import describe, describe_levels
 from markovblanket.table import Name
 
 
@@ -39,6 +43,7 @@ class Imputed(Sequence[pd.DataFrame]):
     observed: Observed
     samples: list[Sample]
     seed: np.random.SeedSequence
+    fit: Fit | None = None
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -58,30 +63,95 @@ class Imputed(Sequence[pd.DataFrame]):
         return pd.DataFrame(made, index=table.rows)
 
     @cached_property
+    def seeds(self) -> list[np.random.SeedSequence]:
+        """Of each table: what is drawn for one is the same however often it is drawn."""
+        return self.seed.spawn(len(self))
+
+    @cached_property
+    def gaps(self) -> dict[Name, npt.NDArray[np.intp]]:
+        """The rows where cells are missing, for every column that has some; those of the query first."""
+        return {c.name: np.flatnonzero(c.missing) for c in self.observed.table.columns if not c.complete}
+
+    @cached_property
     def draws(self) -> dict[Name, Array]:
         """Numbers or codes of the missing cells of every column that has some: tables x cells."""
-        gaps = {c.name: np.flatnonzero(c.missing) for c in self.observed.table.columns if not c.complete}
         place = {name: k for k, name in enumerate(self.observed.moving)}
-        drawn: dict[Name, list[Array]] = {name: [] for name in gaps}
-        for sample, seed in zip(self.samples, self.seed.spawn(len(self)), strict=True):
-            scales = self.observed.scales(np.random.default_rng(seed), sample, gaps)
-            for (name, rows), scale in zip(gaps.items(), scales, strict=True):
+        drawn: dict[Name, list[Array]] = {name: [] for name in self.gaps}
+        for _, sample, scales in self._scales():
+            for name, rows in self.gaps.items():
                 x = self.observed.latent.values[(*sample, rows, place[name])]
-                drawn[name].append(scale.data(x))
+                drawn[name].append(scales[name].data(x))
         return {name: np.array(parts) for name, parts in drawn.items()}
 
+    @cached_property
+    def probabilities(self) -> dict[Name, pd.DataFrame]:
+        """Of its levels for each missing cell, for every column that has both: rows of the table by levels.
+
+        Not shares of the tables: in each of these a cell is normal given the others of its row, which makes
+        probabilities of its levels, and they are averaged over the tables. (Shares, if ``W12`` was not kept.)
+        """
+        columns = [self.observed.columns[name] for name in self.gaps if self.observed.columns[name].levels]
+        values = self._shares(columns) if self.fit is None else self._chances(self.fit, columns)
+        rows = self.observed.table.rows
+        return {
+            c.name: pd.DataFrame(part, index=rows[self.gaps[c.name]], columns=list(c.levels))
+            for c, part in zip(columns, values, strict=True)
+        }
+
     def cells(self, level: float = 0.9) -> pd.DataFrame:
-        """A row per missing cell: its mean, sd and central interval at ``level``, and its likeliest level."""
+        """A row per missing cell: its mean, sd and central interval at ``level``, and its likeliest level.
+
+        All of these follow from the :attr:`probabilities` if the column has levels, otherwise from the draws.
+        """
         rows = self.observed.table.rows
         parts = [
-            describe_cells(column, self.draws[column.name], level).assign(
-                row=rows[np.flatnonzero(column.missing)], variable=column.name
-            )
-            for column in (self.observed.columns[name] for name in self.observed.table.order)
-            if column.name in self.draws
+            self._described(self.observed.columns[name], level).assign(row=rows[self.gaps[name]], variable=name)
+            for name in self.observed.table.order
+            if name in self.gaps
         ]
         frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["row", "variable"])
         return frame.set_index(["row", "variable"])
+
+    def _described(self, column: Column, level: float) -> pd.DataFrame:
+        if column.levels:
+            return describe_levels(column, self.probabilities[column.name].to_numpy(), level)
+        return describe(self.draws[column.name], level)
+
+    def _scales(self) -> Iterator[tuple[np.random.Generator, Sample, dict[Name, Scale]]]:
+        """Of each table what is random from here on, its sample, and the scales of its columns with gaps."""
+        for sample, seed in zip(self.samples, self.seeds, strict=True):
+            rng = np.random.default_rng(seed)
+            scales = self.observed.scales(rng, sample, self.gaps)
+            yield rng, sample, dict(zip(self.gaps, scales, strict=True))
+
+    def _shares(self, columns: Sequence[Column]) -> list[Array]:
+        """Of the tables, in which a cell has each level."""
+        return [(self.draws[c.name][:, :, None] == np.arange(len(c.levels))).mean(axis=0) for c in columns]
+
+    def _chances(self, fit: Fit, columns: Sequence[Column]) -> list[Array]:
+        """The mean over tables of the probability, given all other cells, that a cell has each level."""
+        total: list[Array] = [np.zeros((len(self.gaps[c.name]), len(c.levels))) for c in columns]
+        with threadpool_limits(limits=1):  # as in the chains: the last bits must not depend on the number of cores
+            for rng, sample, scales in self._scales():
+                laws = laws_given_rows(rng, fit, sample, [c.name for c in columns])
+                for part, column, (mean, sd) in zip(total, columns, laws, strict=True):
+                    steps = scales[column.name]
+                    assert isinstance(steps, Steps)
+                    part += steps.probabilities(mean[self.gaps[column.name]], sd) / len(self)
+        return total
+
+
+def laws_given_rows(
+    rng: np.random.Generator, fit: Fit, sample: Sample, names: Sequence[Name]
+) -> Iterator[tuple[Array, float]]:
+    """Means of the cells of each column named, those of the query first, and their sd, given all others."""
+    table, columns, (W11, W12) = fit.observed.table, fit.observed.columns_at(sample), fit.matrices(sample)
+    query, J = (np.flatnonzero([name in names for name in part]) for part in (table.query, table.rest))
+    mean, sd = conditionals.of_query(W11, W12, columns)
+    yield from ((mean[:, i], float(sd[i])) for i in query)
+    if len(J):
+        mean, sd = conditionals.of_rest(rng, W11, W12, columns, J)
+        yield from zip(mean.T, sd.tolist(), strict=True)
 
 
 def series(column: Column, filled: Array | None) -> Any:

@@ -248,7 +248,8 @@ class Posterior:
             For reproducible tables.
         """
         self.observed.require_rows("imputation")
-        return Imputed(self.observed, self.observed.samples(draws), np.random.SeedSequence(seed))
+        fit = self._fit if "W12" in self.draws else None
+        return Imputed(self.observed, self.observed.samples(draws), np.random.SeedSequence(seed), fit)
 
     # Saving -------------------------------------------------------------------------------------------
 

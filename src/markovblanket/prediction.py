@@ -17,7 +17,7 @@ from markovblanket.observed import Observed, Sample
 from markovblanket.recoding import read_like
 from markovblanket.scales import Steps
 from markovblanket.scatter import rest_degrees, rest_ridge
-from markovblanket.summaries import describe_cells, level_numbers
+from markovblanket.summaries import describe, describe_levels, level_numbers
 from markovblanket.table import Name, row_names
 
 
@@ -45,15 +45,11 @@ class Prediction:
         """A row per cell: mean, sd, central predictive interval at ``level``; with levels, the likeliest one."""
         parts = []
         for column, codes in zip(self.columns, self.codes, strict=True):
-            part = describe_cells(column, codes, level).assign(query=column.name, row=self.mean.index)
-            part["mean"] = self.mean[column.name].to_numpy()
-            if column.name in self.probabilities:
-                table = self.probabilities[column.name]
-                part["likeliest"], part["probability"] = (
-                    table.idxmax(axis=1).to_numpy(),
-                    table.max(axis=1).to_numpy(),
-                )
-            parts.append(part)
+            table = self.probabilities.get(column.name)
+            part = describe(codes, level) if table is None else describe_levels(column, table.to_numpy(), level)
+            parts.append(
+                part.assign(mean=self.mean[column.name].to_numpy(), query=column.name, row=self.mean.index)
+            )
         by_row = np.arange(self.mean.size).reshape(self.mean.shape[::-1]).T.ravel()
         return pd.concat(parts).set_index(["row", "query"]).iloc[by_row]
 

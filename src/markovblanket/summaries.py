@@ -40,20 +40,25 @@ def describe(draws: Array, level: float) -> pd.DataFrame:
     return pd.DataFrame(columns | {"lower": lower, "upper": upper})
 
 
-def describe_cells(column: Column, codes: Array, level: float) -> pd.DataFrame:
-    """Draws of the cells of a column, draws x cells: as :func:`describe`, and of levels the likeliest one.
+def describe_levels(column: Column, probabilities: Array, level: float) -> pd.DataFrame:
+    """Of cells whose levels have these probabilities, cells x levels: as :func:`describe`, and the likeliest one.
 
     Mean, sd and interval are those of the levels' numbers, missing if they have none; the ends are levels.
     """
-    if not column.levels:
-        return describe(codes, level)
-    numbers = level_numbers(column)[codes.astype(int)]
-    frame = describe(numbers, level)
-    tail = (1 - level) / 2
-    frame["lower"], frame["upper"] = np.quantile(numbers, [tail, 1 - tail], axis=0, method="inverted_cdf")
-    counts = (codes[:, :, None] == np.arange(len(column.levels))).mean(axis=0)
-    frame["likeliest"] = [column.levels[k] for k in counts.argmax(axis=1)]
-    return frame.assign(probability=counts.max(axis=1))
+    y = level_numbers(column)
+    mean = probabilities @ y
+    sd = np.sqrt(np.sum(probabilities * (y - mean[:, None]) ** 2, axis=1))
+    lower, upper = (level_quantile(y, probabilities, tail) for tail in tails(level))
+    likeliest = [column.levels[k] for k in probabilities.argmax(axis=1)]
+    ends = {"mean": mean, "sd": sd, "lower": lower, "upper": upper}
+    return pd.DataFrame(ends).assign(likeliest=likeliest, probability=probabilities.max(axis=1))
+
+
+def level_quantile(y: Array, probabilities: Array, tail: float) -> Array:
+    """The smallest of the numbers y up to which a row of probabilities adds up to ``tail``."""
+    order = np.argsort(y)
+    below = np.cumsum(probabilities[:, order], axis=1)[:, :-1] < tail
+    return y[order[below.sum(axis=1)]]
 
 
 def level_numbers(column: Column) -> Array:

@@ -1,0 +1,112 @@
+"""A cell given its row: against dense algebra, and in the smallest case against the law written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from markovblanket import conditionals
+from markovblanket.completion import Completion
+from markovblanket.contracts import Columns
+from markovblanket.scatter import rest_degrees, rest_ridge
+from markovblanket.variates import wishart
+
+P, Q, N, ALARM = 2, 5, 7, 1e-7
+PLACES = {"one": [3], "some": [0, 2, 4], "all": [0, 1, 2, 3, 4]}
+
+
+def world(seed=0):
+    """A whole precision matrix and rows of cells."""
+    rng = np.random.default_rng(seed)
+    W = wishart.draw(rng, P + Q + 3, np.eye(P + Q))
+    return W, rng.standard_normal((N, P + Q))
+
+
+def by_covariance(W, X, k):
+    """Mean and sd of column k given the others, by regression on them."""
+    C, others = np.linalg.inv(W), np.delete(np.arange(len(W)), k)
+    beta = np.linalg.solve(C[np.ix_(others, others)], C[others, k])
+    return X[:, others] @ beta, np.sqrt(C[k, k] - C[k, others] @ beta)
+
+
+def known(W, changed=lambda W_JJ, W_KJ: (W_JJ, W_KJ)):
+    """In place of a draw of ``W22.1``: the blocks of the one that belongs to W."""
+    W22_1 = W[P:, P:] - W[P:, :P] @ np.linalg.solve(W[:P, :P], W[:P, P:])
+
+    def draw_precision(self, rng, X_J):
+        return changed(W22_1[np.ix_(self.J, self.J)], W22_1[np.ix_(self.K, self.J)])
+
+    return draw_precision
+
+
+def largest_error(W, X, J):
+    """Of means and sds of columns J of the rest; relative to the true sds."""
+    columns, W11, W12 = Columns(X[:, :P], X[:, P:]), W[:P, :P], W[:P, P:]
+    mean, sd = conditionals.of_rest(np.random.default_rng(0), W11, W12, columns, np.array(J))
+    truth = [by_covariance(W, X, P + j) for j in J]
+    return max(np.abs(np.append(mean[:, k] - m, sd[k] - s)).max() / s for k, (m, s) in enumerate(truth))
+
+
+def test_of_query_is_the_regression_on_all_others():
+    W, X = world()
+    mean, sd = conditionals.of_query(W[:P, :P], W[:P, P:], Columns(X[:, :P], X[:, P:]))
+    for i in range(P):
+        expected = by_covariance(W, X, i)
+        np.testing.assert_allclose(mean[:, i], expected[0], rtol=1e-9)
+        assert sd[i] == pytest.approx(expected[1])
+
+
+@pytest.mark.parametrize("J", PLACES.values(), ids=PLACES)
+def test_of_rest_is_the_regression_on_all_others(J, monkeypatch):
+    W, X = world()
+    monkeypatch.setattr(Completion, "draw_precision", known(W))
+    assert largest_error(W, X, J) < 1e-9
+
+
+def test_a_cell_says_nothing_about_itself(monkeypatch):
+    """Of both kinds, moved far away: its own mean stays, that of another column in the row does not."""
+    W, X = world()
+    monkeypatch.setattr(Completion, "draw_precision", known(W))
+
+    def means(Y):
+        W11, W12, columns = W[:P, :P], W[:P, P:], Columns(Y[:, :P], Y[:, P:])
+        rest = conditionals.of_rest(np.random.default_rng(0), W11, W12, columns, np.arange(Q))
+        return np.hstack([conditionals.of_query(W11, W12, columns)[0], rest[0]])
+
+    for k in (0, P + 1):
+        moved = X.copy()
+        moved[:, k] = 50.0
+        still = np.isclose(means(moved), means(X)).all(axis=0)
+        assert np.flatnonzero(still).tolist() == [k]
+
+
+PLANTED = {
+    "the order of K": lambda W_JJ, W_KJ: (W_JJ, W_KJ[::-1]),
+    "the order of J": lambda W_JJ, W_KJ: (W_JJ[::-1, ::-1], W_KJ),
+    "no K": lambda W_JJ, W_KJ: (W_JJ, 0 * W_KJ),
+    "another scale": lambda W_JJ, W_KJ: (1.01 * W_JJ, W_KJ),
+}
+
+
+@pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED)
+def test_a_wrong_precision_is_caught(planted, monkeypatch):
+    W, X = world()
+    monkeypatch.setattr(Completion, "draw_precision", known(W, planted))
+    assert largest_error(W, X, [0, 2, 4]) > 1e-3
+
+
+def w22_1(degrees=rest_degrees, count=3000):
+    """In a table of two columns, ``W22.1`` as the sd of a cell of the rest has it, in units of its scale."""
+    rng, n, w11, w12 = np.random.default_rng(1), 12, 1.7, -0.8
+    x = rng.standard_normal((n, 2))
+    columns, W11, W12 = Columns(x[:, :1], x[:, 1:]), np.array([[w11]]), np.array([[w12]])
+    sds = [conditionals.of_rest(rng, W11, W12, columns, np.array([0]))[1][0] for _ in range(count)]
+    scale = 1 / (rest_ridge(n, 1) + x[:, 1] @ x[:, 1])
+    return stats.kstest((np.array(sds) ** -2 - w12**2 / w11) / scale, "chi2", args=(degrees(n, 1),)).pvalue
+
+
+def test_of_rest_draws_the_precision_of_the_rest():
+    """A chi-square with the right degrees of freedom, by Kolmogorov and Smirnov at 1e-7."""
+    assert w22_1() > ALARM
+    assert w22_1(lambda n, q: rest_degrees(n, q) + 2) < ALARM
