@@ -103,4 +103,4 @@ def test_sweeps_with_levels_keep_the_joint_law_closely(prior, size):
 
 @pytest.mark.parametrize("size", [SMALL, WIDE], ids=str)
 def test_hops_keep_the_joint_law(size):
-    assert_calibrated(p_values(np.random.default_rng(3), size, "spike", 3000, hops))
+    assert_calibrated(p_values(np.random.default_rng(3), size, "spike", 600, hops))
