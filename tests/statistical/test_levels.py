@@ -18,7 +18,7 @@ from markovblanket.copula import Copula
 from markovblanket.margins import Levels
 from statistical.calibration import assert_calibrated, p_of_equal_means
 from statistical.cases import PRIORS, SOLVERS
-from statistical.test_missing import exact_draw
+from statistical.test_missing import RIDGE, exact_draw
 
 SMALL, WIDE = (2, 4, 9), (1, 6, 6)
 
@@ -62,7 +62,7 @@ def p_values(rng, size, prior, replications, step, rest=()):
     for _ in range(replications):
         state, X = exact_draw(rng, p, q, n, mixture)
         margins = {0: by_rank(X[:, 0], 3, missing=1)}, {j: by_rank(X[:, p + j], 2) for j in rest}
-        source = Copula(X[:, :p], X[:, p:], *margins, degrees=lambda n, q: n + q + 1)
+        source = Copula(X[:, :p], X[:, p:], *margins, lambda n, q: n + q + 1, ridge=lambda n, q: RIDGE)
         problem = Problem(source.scatter(source.start()), law, SOLVERS["dual"], source)
         state = replace(state, columns=source.start())
         before, after = watched(state), watched(step(rng, state, problem))
