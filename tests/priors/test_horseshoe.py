@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-import markovblanket as mb
 from markovblanket.priors import Horseshoe, horseshoe, local_scales
 from statistical.reference import HorseshoeScales
 
@@ -151,13 +150,3 @@ def test_a_number_of_edges_needs_data_that_can_have_them():
 def test_what_is_no_law_is_refused(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         Horseshoe(**wrong)
-
-
-@pytest.mark.filterwarnings("ignore::markovblanket.ConvergenceWarning")  # the runs are short
-def test_estimate_knows_the_horseshoe_and_tells_it_the_size_of_the_data():
-    clinic = mb.simulate(rows=300, query=2, rest=15, seed=3)
-    given = {"warmup": 20, "draws": 20, "chains": 2, "seed": 1, "progress": False}
-    posterior = mb.estimate(clinic.table, clinic.query, prior=mb.Horseshoe(edges=4), **given)
-    assert posterior.settings["prior"]["scale"] == pytest.approx(4 / 26 / math.sqrt(300))
-    assert posterior.settings["prior"]["name"] == "Horseshoe"
-    assert mb.estimate(clinic.table, clinic.query, prior="horseshoe", **given).settings["prior"]["scale"] is None
