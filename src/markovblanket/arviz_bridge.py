@@ -28,11 +28,15 @@ def arviz() -> ModuleType:
 
 
 def inference_data(groups: Mapping[str, xr.Dataset]) -> Any:
-    """ArviZ's container for the groups: every ``az.plot_*`` and ``az.summary`` takes it."""
+    """ArviZ's container for the groups: every ``az.plot_*`` and ``az.summary`` takes it.
+
+    Without coordinates that are no index, of which the summary of ArviZ 1.x makes an error.
+    """
     az = arviz()
+    plain = {name: group.drop_vars(set(group.coords) - set(group.indexes)) for name, group in groups.items()}
     if int(az.__version__.split(".")[0]) < 1:
-        return az.InferenceData(**groups)
-    return xr.DataTree.from_dict(dict(groups))
+        return az.InferenceData(**plain)
+    return xr.DataTree.from_dict(plain)
 
 
 def rhat(draws: xr.Dataset) -> xr.Dataset:
