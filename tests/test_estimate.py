@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from joblib.externals import cloudpickle
 
 import markovblanket as mb
 from markovblanket.simulate import simulate
@@ -318,3 +321,9 @@ def test_estimate_knows_the_horseshoe_and_tells_it_the_size_of_the_data():
     assert posterior.settings["prior"]["scale"] == pytest.approx(4 / 26 / 300**0.5)
     assert posterior.settings["prior"]["name"] == "Horseshoe"
     assert mb.estimate(clinic.table, clinic.query, prior="horseshoe", **given).settings["prior"]["scale"] is None
+
+
+def test_functions_that_use_the_package_travel_to_other_processes():
+    """As those of a script or notebook do with joblib."""
+    assert pickle.loads(pickle.dumps(mb)) is mb
+    assert pickle.loads(cloudpickle.dumps(lambda: mb.Laplace(gamma=2.0)))() == mb.Laplace(gamma=2.0)

@@ -79,6 +79,10 @@ class _Doors(ModuleType):
         if not (name in _HOME and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        """By name, as any module: functions that use the package travel to other processes."""
+        return import_module, (self.__name__,)
+
 
 sys.modules[__name__].__class__ = _Doors
 
