@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pickle
 
+import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from joblib.externals import cloudpickle
 
 import markovblanket as mb
 from markovblanket.simulate import simulate
@@ -326,4 +326,5 @@ def test_estimate_knows_the_horseshoe_and_tells_it_the_size_of_the_data():
 def test_functions_that_use_the_package_travel_to_other_processes():
     """As those of a script or notebook do with joblib."""
     assert pickle.loads(pickle.dumps(mb)) is mb
-    assert pickle.loads(cloudpickle.dumps(lambda: mb.Laplace(gamma=2.0)))() == mb.Laplace(gamma=2.0)
+    task = joblib.delayed(lambda gamma: mb.Laplace(gamma=gamma))
+    assert joblib.Parallel(n_jobs=2)(task(gamma) for gamma in (1.0, 2.0)) == [mb.Laplace(1.0), mb.Laplace(2.0)]
