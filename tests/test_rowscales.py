@@ -27,7 +27,8 @@ def plain(rng, power, M, s, law):
 
     log_r, p = np.zeros(len(s)), len(s)
     for direction in [*np.eye(p), np.ones(p)][: p + (p > 1)]:
-        log_r = slice.step_along(rng, log_r, direction, log_density, width=rowscales.WIDTH)
+        along = lambda u, x=log_r, e=direction: log_density(x + u * e)  # noqa: E731
+        log_r = log_r + direction * slice.step(rng, 0.0, along, width=rowscales.WIDTH)
     return np.exp(log_r)
 
 

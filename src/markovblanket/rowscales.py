@@ -11,6 +11,7 @@ are worked out once per direction.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -20,8 +21,31 @@ from markovblanket.contracts import Array, RowLaw
 WIDTH = 0.2
 MAX_STEPS = 1000
 
-# slope, and the coefficients of exp(x/2) and exp(x); then those of e(r): 1, exp(x), exp(2x); its power and rate.
-Terms = tuple[float, float, float, float, float, float, float, float]
+
+class Law(NamedTuple):
+    """All of the law above, for compiled code."""
+
+    powers: Array
+    M: Array
+    s: Array
+    linear: Array
+    quadratic: Array
+    power: float
+    rate: float
+
+
+class Terms(NamedTuple):
+    """Along a direction x: ``slope x - half exp(x/2) - one exp(x)``, less what the prior says of
+
+    ``e = constant + law_one exp(x) + law_two exp(2x)``.
+    """
+
+    slope: float
+    half: float
+    one: float
+    constant: float
+    law_one: float
+    law_two: float
 
 
 def draw(rng: np.random.Generator, power: float, M: Array, s: Array, law: RowLaw) -> Array:
@@ -51,110 +75,65 @@ def draw(rng: np.random.Generator, power: float, M: Array, s: Array, law: RowLaw
     >>> bool((r > 0).all() and (r != 1).all())
     True
     """
-    return _draw(rng, power + law.counts, M, s, law.linear, law.quadratic, float(law.power), float(law.rate))
+    powers, shape, rate = power + law.counts, float(law.power), float(law.rate)
+    return _draw(rng, Law(powers, M, s, law.linear, law.quadratic, shape, rate))
 
 
 @njit(cache=True)
-def _draw(
-    rng: np.random.Generator,
-    powers: Array,
-    M: Array,
-    s: Array,
-    linear: Array,
-    quadratic: Array,
-    law_power: float,
-    law_rate: float,
-) -> Array:
-    p = len(s)
-    r = np.ones(p)
-    for i in range(p):
-        r[i] = math.exp(step(rng, along_one(i, r, powers, M, s, linear, quadratic, law_power, law_rate)))
-    if p > 1:
-        r *= math.exp(step(rng, along_all(r, powers, M, s, linear, quadratic, law_power, law_rate)))
+def _draw(rng: np.random.Generator, law: Law) -> Array:
+    r = np.ones(len(law.s))
+    for i in range(len(r)):
+        r[i] = math.exp(step(rng, along_one(i, r, law), law))
+    if len(r) > 1:
+        r *= math.exp(step(rng, along_all(r, law), law))
     return r
 
 
 @njit(cache=True)
-def along_one(
-    i: int,
-    r: Array,
-    powers: Array,
-    M: Array,
-    s: Array,
-    linear: Array,
-    quadratic: Array,
-    law_power: float,
-    law_rate: float,
-) -> Terms:
+def along_one(i: int, r: Array, law: Law) -> Terms:
     """Along ``log r_i``, from ``r_i = 1``."""
     others, constant = 0.0, 0.0
     for k in range(len(r)):
         if k != i:
-            others += M[i, k] * math.sqrt(r[k])
-            constant += linear[k] * r[k] + 0.5 * quadratic[k] * r[k] ** 2
-    return (
-        powers[i],
-        others,
-        0.5 * M[i, i] + s[i],
-        constant,
-        linear[i],
-        0.5 * quadratic[i],
-        law_power,
-        law_rate,
-    )
+            others += law.M[i, k] * math.sqrt(r[k])
+            constant += law.linear[k] * r[k] + 0.5 * law.quadratic[k] * r[k] ** 2
+    one = 0.5 * law.M[i, i] + law.s[i]
+    return Terms(law.powers[i], others, one, constant, law.linear[i], 0.5 * law.quadratic[i])
 
 
 @njit(cache=True)
-def along_all(
-    r: Array,
-    powers: Array,
-    M: Array,
-    s: Array,
-    linear: Array,
-    quadratic: Array,
-    law_power: float,
-    law_rate: float,
-) -> Terms:
+def along_all(r: Array, law: Law) -> Terms:
     """Along the common shift of all ``log r_i``."""
-    root, squares = np.sqrt(r), r * r
-    return (
-        powers.sum(),
-        0.0,
-        0.5 * np.dot(root, np.dot(M, root)) + np.dot(s, r),
-        0.0,
-        np.dot(linear, r),
-        0.5 * np.dot(quadratic, squares),
-        law_power,
-        law_rate,
-    )
+    root = np.sqrt(r)
+    one = 0.5 * np.dot(root, np.dot(law.M, root)) + np.dot(law.s, r)
+    return Terms(law.powers.sum(), 0.0, one, 0.0, np.dot(law.linear, r), 0.5 * np.dot(law.quadratic, r * r))
 
 
 @njit(cache=True)
-def log_density(x: float, terms: Terms) -> float:
+def log_density(x: float, terms: Terms, law: Law) -> float:
     """The log density along a direction, up to a constant."""
-    slope, half, one, constant, law_one, law_two, law_power, law_rate = terms
     root = math.exp(0.5 * x)
     r = root * root
-    law = constant + law_one * r + law_two * r * r
-    law = law_power * math.log(law_rate + law) if law_power > 0.0 else law
-    return slope * x - half * root - one * r - law
+    e = terms.constant + terms.law_one * r + terms.law_two * r * r
+    prior = law.power * math.log(law.rate + e) if law.power > 0.0 else e
+    return terms.slope * x - terms.half * root - terms.one * r - prior
 
 
 @njit(cache=True)
-def step(rng: np.random.Generator, terms: Terms) -> float:
+def step(rng: np.random.Generator, terms: Terms, law: Law) -> float:
     """A slice step from 0, as :func:`markovblanket.variates.slice.step` makes it."""
-    height = log_density(0.0, terms) - rng.standard_exponential()
+    height = log_density(0.0, terms, law) - rng.standard_exponential()
     left = -WIDTH * rng.random()
     right = left + WIDTH
     leftwards = rng.integers(0, MAX_STEPS)
     rightwards = MAX_STEPS - 1 - leftwards
-    while leftwards > 0 and log_density(left, terms) > height:
+    while leftwards > 0 and log_density(left, terms, law) > height:
         left, leftwards = left - WIDTH, leftwards - 1
-    while rightwards > 0 and log_density(right, terms) > height:
+    while rightwards > 0 and log_density(right, terms, law) > height:
         right, rightwards = right + WIDTH, rightwards - 1
     while True:
         x = left + (right - left) * rng.random()
-        if x == 0.0 or log_density(x, terms) > height:
+        if x == 0.0 or log_density(x, terms, law) > height:
             return x
         if x < 0.0:
             left = x

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from scipy.linalg.lapack import dgeqrf, dtrtrs
+from scipy.linalg.lapack import dtrtrs
 
 from markovblanket.contracts import Array
 
@@ -73,33 +73,6 @@ def solve_lower(L: Array, M: Array) -> Array:
     return np.asarray(solution, dtype=float)
 
 
-def stacked_root(*parts: Array) -> Array:
-    """Lower triangular L with ``L L' = sum of part' part``, without forming the sum.
-
-    A QR factorisation of the stacked parts: half the digits that a Cholesky factor of the sum would lose.
-
-    Parameters
-    ----------
-    *parts : numpy.ndarray
-        Matrices with p columns and together at least p rows.
-
-    Returns
-    -------
-    numpy.ndarray
-        The p x p root; its diagonal may be negative.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> L = stacked_root(np.array([[3.0]]), np.array([[4.0]]))
-    >>> float(abs(L[0, 0]))
-    5.0
-    """
-    stack = np.concatenate(parts)
-    reflected = dgeqrf(stack)[0]
-    return np.tril(reflected[: stack.shape[1]].T)
-
-
 def semidefinite_factor(G: Array) -> Array:
     """Square H with ``H H' = G`` for a positive semi-definite G.
 
@@ -154,7 +127,10 @@ def _sorted_factor(G: Array) -> tuple[Array, float]:
 
 @njit(cache=True)
 def triangular_root(stack: Array) -> Array:
-    """:func:`stacked_root` of one part, for compiled callers."""
+    """Lower triangular L with ``L L' = stack' stack``, without forming the product; its diagonal may be negative.
+
+    A QR factorisation: half the digits that a Cholesky factor of the product would lose.
+    """
     return np.linalg.qr(stack)[1].T.copy()
 
 

@@ -23,15 +23,8 @@ import numpy as np
 from numba import njit
 
 from markovblanket.contracts import Array
-from markovblanket.variates.factors import (
-    cholesky,
-    forward,
-    semidefinite_factor,
-    solve_lower,
-    stacked_root,
-    triangular_root,
-)
-from markovblanket.variates.wishart import bartlett, draw_root
+from markovblanket.variates.factors import cholesky, forward, semidefinite_factor, solve_lower, triangular_root
+from markovblanket.variates.wishart import bartlett
 
 __all__ = ["Enclosure", "EnclosureError", "draw", "enclose", "log_density", "semidefinite_factor", "step"]
 
@@ -105,7 +98,7 @@ def step(rng: np.random.Generator, X: Array, order: float, B: Array, G: Array, s
     L = cholesky(X, "MGIG: X")
     maps = _Maps.of(order, B, G)
     if order < 0:
-        L = stacked_root(solve_lower(L, np.eye(len(L))))
+        L = triangular_root(np.ascontiguousarray(solve_lower(L, np.eye(len(L)))))
     return _square(_walk(rng, L, maps.H, maps.root, maps.df, steps), inverse=order < 0)
 
 
@@ -268,7 +261,7 @@ class _Maps:
     def draw(self, rng: np.random.Generator) -> tuple[Array, Array]:
         """Roots of ``Y ~ Wishart_p(2 order, B^-1)`` and ``W0 ~ Wishart_p(2 order, I)``."""
         p = len(self.H)
-        return self.root @ draw_root(rng, self.df, p), draw_root(rng, self.df, p)
+        return self.root @ bartlett(rng, self.df, p), bartlett(rng, self.df, p)
 
 
 # The maps act on roots: X = L L', Y = R R', W0 = T T'. Sums become stacks and are triangularised by QR, so a
@@ -294,7 +287,7 @@ def _walk(rng: np.random.Generator, L: Array, H: Array, root: Array, df: float, 
 def _compose(H: Array, past: list[tuple[Array, Array]]) -> tuple[Array, Array]:
     """Roots of what the maps in ``past``, newest first, make of zero and of infinity."""
     R, T = past[-1]
-    lower, upper = stacked_root(R.T), stacked_root(R.T, solve_lower(T, H.T))
+    lower, upper = triangular_root(R.T), triangular_root(np.concatenate((R.T, forward(T, H.T))))
     for R, T in reversed(past[:-1]):
         lower, upper = _apply(lower, H, R, T), _apply(upper, H, R, T)
     return lower, upper

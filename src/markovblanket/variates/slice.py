@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from markovblanket.contracts import Array
-
 
 def step(
     rng: np.random.Generator,
@@ -63,41 +61,6 @@ def step(
     height = top - rng.standard_exponential()
     left, right = _step_out(rng, x, log_density, height, width, max_steps)
     return _shrink(rng, x, log_density, height, left, right)
-
-
-def step_along(
-    rng: np.random.Generator,
-    x: Array,
-    direction: Array,
-    log_density: Callable[[Array], float],
-    width: float = 1.0,
-) -> Array:
-    """Move the vector ``x`` along ``direction`` by :func:`step`, which leaves its law invariant.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        The source of randomness.
-    x, direction : numpy.ndarray
-        The current point, and where to.
-    log_density : callable
-        Log density of a point, up to a constant.
-    width : float
-        As in :func:`step`, in lengths of ``direction``.
-
-    Returns
-    -------
-    numpy.ndarray
-        The next point.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> x = step_along(np.random.default_rng(0), np.zeros(2), np.array([1.0, 0.0]), lambda x: -0.5 * float(x @ x))
-    >>> bool(x[0] != 0), bool(x[1] == 0)
-    (True, True)
-    """
-    return x + direction * step(rng, 0.0, lambda u: log_density(x + u * direction), width=width)
 
 
 def _step_out(
