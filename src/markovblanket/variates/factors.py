@@ -102,27 +102,20 @@ def semidefinite_factor(G: Array) -> Array:
     diagonal = np.diag(G)
     if not (np.isfinite(G).all() and (diagonal >= 0).all() and not G[diagonal == 0].any()):
         raise ValueError("G must be finite and positive semi-definite; its diagonal rules that out")
-    H, least = _sorted_factor(np.ascontiguousarray(G, dtype=float))
-    if least < -1e-8:  # rounding of a product such as W12 A W21 leaves a few epsilon either side of zero
-        raise ValueError(
-            f"G must be positive semi-definite; scaled to unit diagonal it has eigenvalue {least:.3g}"
-        )
-    return np.asarray(H, dtype=float)
-
-
-@njit(cache=True)
-def _sorted_factor(G: Array) -> tuple[Array, float]:
-    """``H``, and the least eigenvalue of G scaled to unit diagonal, relative to the largest if that is above 1."""
-    size = np.sqrt(np.diag(G))
+    size = np.sqrt(diagonal)
     unit = np.where(size > 0, size, 1.0)
-    values, vectors = np.linalg.eigh(G / np.outer(unit, unit))
-    falling = np.argsort(-size, kind="mergesort")
-    scaled = vectors * np.sqrt(np.maximum(values, 0.0)) * size.reshape(-1, 1)
+    values, vectors = np.linalg.eigh(G / unit[:, None] / unit)
+    # Rounding of a product such as W12 A W21 leaves eigenvalues of a few epsilon either side of zero.
+    if values[0] < -1e-8 * max(values[-1], 1.0):
+        raise ValueError(
+            f"G must be positive semi-definite; scaled to unit diagonal it has eigenvalue {values[0]:.3g}"
+        )
+    falling = np.argsort(-size, kind="stable")
+    scaled = size[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
     root = triangular_root(np.ascontiguousarray(scaled[falling].T))
     H = np.empty_like(root)
-    for k in range(len(falling)):  # one H for one G, whatever signs eigh chose
-        H[falling[k]] = np.where(np.diag(root) < 0, -root[k], root[k])
-    return H, values[0] / max(values[-1], 1.0)
+    H[falling] = np.where(np.diag(root) < 0, -root, root)  # one H for one G, whatever signs eigh chose
+    return H
 
 
 @njit(cache=True)
