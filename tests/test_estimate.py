@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -308,3 +310,13 @@ def test_the_settings_are_enough_to_do_it_again(data):
     )
     np.testing.assert_array_equal(one.W12, again.W12)
     assert again.settings == made
+
+
+@pytest.mark.filterwarnings("ignore::markovblanket.ConvergenceWarning")  # the runs are short
+def test_estimate_knows_the_horseshoe_and_tells_it_the_size_of_the_data():
+    clinic = mb.simulate(rows=300, query=2, rest=15, seed=3)
+    given = {"warmup": 20, "draws": 20, "chains": 2, "seed": 1, "progress": False}
+    posterior = mb.estimate(clinic.table, clinic.query, prior=mb.Horseshoe(edges=4), **given)
+    assert posterior.settings["prior"]["scale"] == pytest.approx(4 / 26 / math.sqrt(300))
+    assert posterior.settings["prior"]["name"] == "Horseshoe"
+    assert mb.estimate(clinic.table, clinic.query, prior="horseshoe", **given).settings["prior"]["scale"] is None
