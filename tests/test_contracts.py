@@ -109,6 +109,21 @@ def test_the_common_factor_moves_only_what_is_learned(prior):
 
 
 @pytest.mark.parametrize("prior", PRIORS, ids=str)
+def test_a_move_of_the_priors_own_returns_a_whole_state_and_leaves_the_rest_alone(prior, scatter):
+    T, hyper = prior.start(np.random.default_rng(1), P, Q)
+    state = ChainState(np.eye(P), np.sqrt(T) * np.random.default_rng(2).standard_normal((P, Q)), T, hyper)
+    before = state.W12.copy(), T.copy(), dict(hyper)
+    moved = prior.draw_jointly(np.random.default_rng(3), state, scatter)
+    np.testing.assert_array_equal(moved.W11, state.W11)
+    assert ((moved.W12 == 0) == (state.W12 == 0)).all()
+    assert ((moved.T >= 0) & np.isfinite(moved.T) & ((moved.T > 0) == (T > 0))).all()
+    assert moved.hyper.keys() == hyper.keys()
+    np.testing.assert_array_equal(state.W12, before[0])
+    np.testing.assert_array_equal(state.T, before[1])
+    assert state.hyper == before[2]
+
+
+@pytest.mark.parametrize("prior", PRIORS, ids=str)
 def test_larger_rows_are_less_likely_and_equal_rows_are_equally_likely(prior):
     T, hyper = prior.start(np.random.default_rng(1), P, Q)
     W12 = np.tile(np.random.default_rng(2).standard_normal(Q), (P, 1))

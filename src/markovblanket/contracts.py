@@ -188,6 +188,9 @@ class Prior(Protocol):
     ) -> tuple[Array, SolveInfo]:
         """``W12 | W11, T, hyper, S``."""
 
+    def draw_jointly(self, rng: np.random.Generator, state: ChainState, scatter: Scatter) -> ChainState:
+        """A move of the prior's own: ``W12``, ``T`` and ``hyper`` together, ``| W11, S``. It may do nothing."""
+
     def draw_factor(
         self, rng: np.random.Generator, hyper: Hyper, linear: float, quadratic: float
     ) -> tuple[float, Hyper]:

@@ -17,9 +17,10 @@ def sweep(rng: np.random.Generator, state: ChainState, problem: Problem) -> tupl
     state, problem = refresh(rng, state, problem)  # X  | W, Y  (constant for complete Gaussian data)
     scatter, prior = problem.scatter, problem.prior
     W12, solve = prior.draw_cross(rng, state, scatter, problem.solver)  # W12  | W11, T, S
-    G, s = row_products(W12, scatter)
+    state = prior.draw_jointly(rng, replace(state, W12=W12), scatter)  # (W12, T, hyper)  | W11, S
+    G, s = row_products(state.W12, scatter)
     c, hyper = draw_common_scale(rng, state, G, s, prior)  # scale of (W12, T, hyper)  | W11, S
-    W12, T, G, s = c * W12, c * c * state.T, c * c * G, c * s
+    W12, T, G, s = c * state.W12, c * c * state.T, c * c * G, c * s
     W11 = draw_query(rng, state.W11, G, scatter)  # W11  | W12, S
     r = draw_row_scales(rng, ChainState(W11, W12, T, hyper), G, s, problem)  # scales of rows of (W11, W12)  | S
     W11, W12 = W11 * np.sqrt(np.outer(r, r)), r[:, None] * W12

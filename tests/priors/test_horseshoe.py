@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from markovblanket.priors import Horseshoe, horseshoe, local_scales
-from statistical.reference import HorseshoeScales
+from markovblanket.contracts import ChainState
+from markovblanket.priors import Horseshoe, horseshoe, local_scales, small_entries
+from markovblanket.scatter import from_columns
+from statistical import reference
+from statistical.reference import HorseshoeScales, Theta
 
 GIVEN = {"scale": 0.3, "shape": 2.5, "rate": 1.7}
 PRIORS = {
@@ -55,14 +58,14 @@ def test_sum_of_logarithms():
 
 
 class Ear:
-    """Stands in for the slice step: keeps the log densities it is handed, and stays where it is."""
+    """Stands in for the slice step: keeps the log densities it is handed, and moves as it was told."""
 
-    def __init__(self):
-        self.heard = []
+    def __init__(self, move=0.0):
+        self.heard, self.move = [], move
 
     def __call__(self, rng, x, log_density, width):
         self.heard.append((x, log_density))
-        return x
+        return x + self.move
 
 
 @pytest.mark.parametrize("name", PRIORS)
@@ -106,6 +109,41 @@ def test_common_scale_has_the_conditional_of_the_joint_density(name, monkeypatch
 
     for u in (-1.0, 0.5, 2.0):
         assert found(u) - found(0.0) == pytest.approx(truth(u) - truth(0.0), rel=1e-8)
+
+
+@pytest.mark.parametrize("name", PRIORS)
+def test_joint_move_of_tau_and_small_entries_has_the_conditional_of_the_joint_density(name, monkeypatch):
+    """The joint density with the data, times the probability of this choice of free entries, and the Jacobian."""
+    (prior, law), rng = PRIORS[name], np.random.default_rng(6)
+    X1, X2, ear = rng.standard_normal((9, 2)), 5 * rng.standard_normal((9, 8)), Ear(math.log(2))
+    monkeypatch.setattr(small_entries.slice, "step", ear)
+    Z, hyper = rng.standard_normal((5, 2)), {"tau": 0.4} | ({} if prior.slab else {"slab": 0.9})
+    one = ChainState(Z.T @ Z, rng.standard_normal((2, 8)), 10.0 ** rng.uniform(-3, -0.1, (2, 8)), hyper)
+    other = prior.draw_jointly(rng, one, from_columns(X1, X2))
+    free = other.W12 != one.W12
+    assert 0 < free.sum() < free.size
+    variance = 1 / np.outer(np.diag(np.linalg.inv(one.W11)), np.diag(X2.T @ X2) + 1)
+
+    def moved(u):
+        s = 1 / (1 / one.T - 1 / (prior.slab or 0.9)) * np.where(free, math.exp(2 * u), 1)
+        W12, T = one.W12 * np.where(free, math.exp(u), 1), 1 / (1 / s + 1 / (prior.slab or 0.9))
+        return s, ChainState(one.W11, W12, T, {**hyper, "tau": 0.4 * math.exp(u)})
+
+    def truth(u):
+        s, state = moved(u)
+        theta = Theta(
+            state.W11[None], state.W12[None], state.T[None], {k: np.array([v]) for k, v in state.hyper.items()}
+        )
+        S11, S12, S22 = X1.T @ X1, X1.T @ X2, X2.T @ X2
+        choice = -np.log1p(s / (3 * variance))[free].sum() + 2 * np.log(state.T / s).sum()
+        return reference.log_joint(theta, S11[None], S12[None], S22, 9, law)[0] + choice + (3 * free.sum() + 1) * u
+
+    ((_, found),) = ear.heard
+    for u in (-1.0, 0.5, 2.0):
+        assert found(u) - found(0.0) == pytest.approx(truth(u) - truth(0.0), rel=1e-8)
+    for name in ("W12", "T"):
+        np.testing.assert_allclose(getattr(other, name), getattr(moved(math.log(2))[1], name), rtol=1e-10)
+    assert other.hyper == pytest.approx({**hyper, "tau": 0.8})
 
 
 @pytest.mark.parametrize("name", PRIORS)

@@ -239,6 +239,8 @@ HORSESHOES, HORSESHOES_ONE = (
     case("horseshoe learned", "dense", LONG),
     case("horseshoe learned", "dense", ONE_QUERY),
 )
+HORSESHOES_MANY = case("horseshoe learned", "dense", (3, 8, 30))
+HORSESHOES_FEW = case("horseshoe learned", "dense", FEW_ROWS)
 HYPERPRIOR = {"shape": 4.0, "rate": 1.0}
 
 # Wrong by so much that 300 replications of two sweeps show it.
@@ -258,9 +260,9 @@ PLAIN = [
     Bug("row move without a Jacobian", replace(LAPLACE, prior=RowMoveWithoutJacobian(gamma=2.0))),
     Bug("row move without the shape", replace(LEARNED_FEW, prior=RowMoveWithoutShape(**HYPERPRIOR))),
     Bug("scale move with a dropped 1/2", replace(LEARNED, prior=ScaleMove(**HYPERPRIOR, curvature=2.0))),
-    Bug("without the slab", replace(HORSESHOES, prior=horseshoes.WithoutSlab(**HORSESHOE))),
+    Bug("without the slab", replace(HORSESHOES_MANY, prior=horseshoes.WithoutSlab(**HORSESHOE))),
     Bug("lambda as if there were no slab", replace(HORSESHOES, prior=horseshoes.PlainLocalScales(**HORSESHOE))),
-    Bug("lambda for lambda squared", replace(HORSESHOES, prior=horseshoes.RootOfLambda(**HORSESHOE))),
+    Bug("lambda for lambda squared", replace(HORSESHOES_MANY, prior=horseshoes.RootOfLambda(**HORSESHOE))),
     Bug("one power of tau too many", replace(HORSESHOES_ONE, prior=horseshoes.OffByOne(**HORSESHOE))),
     Bug("own part left in", replace(SPIKED, prior=entrywise.WithoutOwnPart(**SPIKE))),
     Bug("Bayes factor without volume", replace(SPIKED, prior=entrywise.WithoutVolume(**SPIKE))),
@@ -270,6 +272,7 @@ PLAIN = [
     Bug("row move of all entries", replace(SPIKED_FEW, prior=RowMoveOfAll(**SPIKE))),
 ]
 SUBTLE = [
+    Bug("free entries as if by rule", replace(HORSESHOES_FEW, prior=horseshoes.ChosenByRule(**HORSESHOE))),
     Bug("S22 for S22 + I", replace(WEAK, solver=ForgottenIdentity())),
     Bug("scale move without a Jacobian", replace(LEARNED_ONE, prior=ScaleMove(**HYPERPRIOR, jacobian=1.0))),
 ]

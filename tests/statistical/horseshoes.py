@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from unittest import mock
 
 import numpy as np
 
-from markovblanket.contracts import Array, Hyper
-from markovblanket.priors import Horseshoe, local_scales
-from markovblanket.priors.horseshoe import regularised
+from markovblanket.contracts import Array, ChainState, Hyper, Scatter
+from markovblanket.priors import Horseshoe, local_scales, small_entries
+from markovblanket.priors.local_scales import regularised
 
 Generator = np.random.Generator
 
@@ -19,7 +20,7 @@ class WithoutSlab(Horseshoe):
     def draw_scales(self, rng: Generator, W12: Array, hyper: Hyper) -> tuple[Array, Hyper]:
         """The slab drawn, and not used."""
         T, drawn = super().draw_scales(rng, W12, hyper)
-        return 1 / (1 / T - 1 / drawn["slab"]), drawn
+        return small_entries.local_variances(T, drawn["slab"]), drawn
 
 
 class PlainLocalScales(Horseshoe):
@@ -48,3 +49,17 @@ class OffByOne(Horseshoe):
     def _log_prior_tau(self, x: float) -> float:
         """``tau^2 / (scale^2 + tau^2)``."""
         return super()._log_prior_tau(x) + x
+
+
+class ChosenByRule(Horseshoe):
+    """The joint move of ``tau`` and free entries, without the probability of these being the free ones."""
+
+    def draw_jointly(self, rng: Generator, state: ChainState, scatter: Scatter) -> ChainState:
+        """``1 / (1 + c^2 s/k)`` left out."""
+        law = small_entries.law_of_scales
+
+        def forgetful(s: Array, ratio: Array, others: Array, tau: float, slab: float):
+            return law(s, np.zeros_like(ratio), others, tau, slab)
+
+        with mock.patch.object(small_entries, "law_of_scales", forgetful):
+            return super().draw_jointly(rng, state, scatter)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from markovblanket.contracts import Array, Hyper
-from markovblanket.priors import local_scales
+from markovblanket.contracts import Array, ChainState, Hyper, Scatter
+from markovblanket.priors import local_scales, small_entries
+from markovblanket.priors.local_scales import regularised
 from markovblanket.priors.scale_mixture import ScaleMixture, draw_common_factor
 from markovblanket.variates import slice
 
@@ -109,6 +110,10 @@ class Horseshoe(ScaleMixture):
         slab = self.slab or self._draw_slab(rng, s, float(np.vdot(W12, W12)), slab)
         return regularised(s, slab), self._hyper(tau, slab)
 
+    def draw_jointly(self, rng: np.random.Generator, state: ChainState, scatter: Scatter) -> ChainState:
+        """``tau`` with the entries that the data say little about: :mod:`markovblanket.priors.small_entries`."""
+        return small_entries.draw(rng, state, scatter, self.slab or state.hyper["slab"], self._log_prior_tau)
+
     def draw_factor(
         self, rng: np.random.Generator, hyper: Hyper, linear: float, quadratic: float
     ) -> tuple[float, Hyper]:
@@ -157,8 +162,3 @@ class Horseshoe(ScaleMixture):
 
     def _hyper(self, tau: float, slab: float) -> Hyper:
         return {"tau": float(tau)} | ({"slab": float(slab)} if self.slab is None else {})
-
-
-def regularised(s: Array, slab: float) -> Array:
-    """``1 / (1/s + 1/slab)``."""
-    return s / (1.0 + s / slab)

@@ -85,3 +85,8 @@ def sum_log(s: Array, x: float) -> float:
             total += math.log(product)
             product = 1.0
     return total + math.log(product)
+
+
+def regularised(s: Array, slab: float) -> Array:
+    """``1 / (1/s + 1/slab)``."""
+    return s / (1.0 + s / slab)

@@ -27,6 +27,10 @@ class ScaleMixture:
         noise = Noise.draw(rng, p, q, len(scatter.F))
         return solver.draw(np.linalg.inv(state.W11), state.T, scatter, noise)
 
+    def draw_jointly(self, rng: np.random.Generator, state: ChainState, scatter: Scatter) -> ChainState:
+        """No move of its own."""
+        return state
+
     def draw_factor(
         self, rng: np.random.Generator, hyper: Hyper, linear: float, quadratic: float
     ) -> tuple[float, Hyper]:
