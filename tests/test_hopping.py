@@ -1,116 +1,208 @@
-"""An edge that hops: how often it sits where is known exactly, in a problem small enough for quadrature."""
+"""Edges that come, go and hop: how often which are there is known exactly, where quadrature can tell."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 from markovblanket import hopping, margins
 from markovblanket.contracts import ChainState, Columns
+from markovblanket.hopping import Hopping
 from markovblanket.margins import Levels
 
 ALARM = 1e-7
-# A query column with two levels, a second one that is observed, and four others; one entry of row 0 hops.
-MARGIN, W = Levels(np.array([0, 1, 0, 1, -1, 1])), 1.2
-W11 = np.array([[1.6, -0.7], [-0.7, 1.1]])
-SIGNS = np.array([1.0, 1.0, 1.0, -1.0])
+# A query column with two levels, a second one that is observed, and three others; the edges of row 0 move.
+MARGIN = Levels(np.array([0, 1, 0, 1, -1, 1]))
+W11, SLAB, ODDS = np.array([[1.6, -0.7], [-0.7, 1.1]]), 0.8, -0.4
+U = np.linalg.inv(W11)
 RNG = np.random.default_rng(8)
-X2 = RNG.standard_normal((6, 4)) @ (np.eye(4) + 0.8)
-X2 *= SIGNS / np.sqrt(np.mean(X2**2, axis=0))  # correlated with these signs, which the entry takes on
-SECOND, OTHER = np.array([0.9, -0.8, 0.0, 0.7]), RNG.standard_normal(6)
+X2 = np.asfortranarray(RNG.standard_normal((6, 3)) @ (np.eye(3) + 0.8))
+X2 /= np.sqrt(np.mean(X2**2, axis=0))
+SECOND, OTHER = np.array([0.9, -0.8, 0.0]), RNG.standard_normal(6)
+FIRST = np.where(MARGIN.codes > 0, 1.0, -1.0)
 
 
-def state_at(j, x):
-    W12 = np.vstack([np.zeros(4), SECOND])
-    W12[0, j] = SIGNS[j] * W
-    return ChainState(W11, W12, (W12 != 0) * 0.5, {}, Columns(np.column_stack([x, OTHER]), X2))
+def state_of(w, x=FIRST):
+    W12 = np.vstack([w, SECOND])
+    return ChainState(W11, W12, SLAB * (W12 != 0), {}, Columns(np.column_stack([x, OTHER]), X2))
 
 
-def log_weight(j):
-    """Prior, ``p(x_-i | X2)`` and the probability of the order, by quadrature over the largest cell below."""
-    state, U = state_at(j, np.zeros(6)), np.linalg.inv(W11)
-    X1, W12 = state.columns.X1, state.W12
-    E = X1 + X2 @ W12.T @ U
-    mean, sd = -(X1[:, 1] * W11[0, 1] + X2 @ W12[0]) / W11[0, 0], W11[0, 0] ** -0.5
-    others = -0.5 * (np.trace(W11 @ E.T @ E) - W11[0, 0] * mean @ mean)
-    t = np.linspace(-12, 12, 20_001)
-    z = (t[:, None] - mean) / sd
-    below, above = stats.norm.cdf(z[:, MARGIN.codes == 0]).prod(axis=1), stats.norm.sf(z[:, MARGIN.codes == 1])
-    order = np.trapezoid(np.gradient(below, t) * above.prod(axis=1), t)
-    return np.log(order) + others - 0.5 * np.trace(U @ W12 @ W12.T)
+def log_weights(w):
+    """Of rows w (one in a line): prior, ``p(x_-i | X2)`` and the probability of the order, up to a constant.
+
+    The order: quadrature over the largest cell of the level below.
+    """
+    means = -(OTHER * W11[0, 1] + w @ X2.T) / W11[0, 0]
+    E = means + w @ X2.T * U[0, 0] + (X2 @ SECOND) * U[1, 0], OTHER + w @ X2.T * U[0, 1] + (X2 @ SECOND) * U[1, 1]
+    size = W11[0, 0] * (E[0] ** 2).sum(1) + 2 * W11[0, 1] * (E[0] * E[1]).sum(1) + W11[1, 1] * (E[1] ** 2).sum(1)
+    t = np.linspace(-14, 14, 201)
+    z = (t - means[..., None]) * math.sqrt(W11[0, 0])
+    low, high = MARGIN.codes == 0, MARGIN.codes == 1
+    below, above = special.log_ndtr(z[:, low]).sum(1), special.log_ndtr(-z[:, high]).sum(1)
+    order = np.trapezoid(np.gradient(np.exp(below), t, axis=1) * np.exp(above), t, axis=1)
+    prior = U[0, 0] * (w**2).sum(1) + 2 * U[0, 1] * w @ SECOND + (w**2).sum(1) / SLAB
+    return np.log(order) - 0.5 * (size + prior)
 
 
+def exact(subsets):
+    """Probability, and mean of every entry, of the row under each set of places that are not zero."""
+    grid = np.linspace(-4.5, 4.5, 27)
+    mass, first = [], []
+    for places in subsets:
+        w = np.zeros((len(grid) ** len(places), 3))
+        w[:, places] = np.array(list(product(grid, repeat=len(places)))).reshape(len(w), len(places))
+        cell = (grid[1] - grid[0]) / math.sqrt(2 * math.pi * SLAB)
+        weight = np.exp(log_weights(w) + len(places) * (ODDS + math.log(cell)))
+        mass.append(weight.sum())
+        first.append(weight @ w)
+    return np.array(mass) / sum(mass), np.sum(first, axis=0) / sum(mass)
+
+
+SUBSETS = [[k for k in range(3) if bits >> k & 1] for bits in range(8)]
+
+
+@pytest.fixture(scope="module")
 def expected():
-    """The probability of every place."""
-    weights = np.array([log_weight(j) for j in range(4)])
-    return np.exp(weights - weights.max()) / np.exp(weights - weights.max()).sum()
+    return np.concatenate(exact(SUBSETS))
 
 
 def refreshed(rng, state):
     """The cells of the column drawn anew, and their cut."""
     X1 = state.columns.X1.copy()
     mean, sd = -(X1[:, 1] * W11[0, 1] + X2 @ state.W12[0]) / W11[0, 0], W11[0, 0] ** -0.5
-    x = margins.draw_column(rng, X1[:, 0], mean, sd, MARGIN.rows, MARGIN.edges, False)
-    X1[:, 0] = x
+    X1[:, 0] = margins.draw_column(rng, X1[:, 0], mean, sd, MARGIN.rows, MARGIN.edges, False)
     return replace(state, columns=Columns(X1, X2))
 
 
-def p_value(sweeps, batches=40):
-    """Of the frequencies of places, their errors from batches."""
-    rng, state = np.random.default_rng(3), state_at(0, np.where(MARGIN.codes > 0, 1.0, -1.0))
-    at = np.zeros((batches, 4))
+def p_value(expected, sweeps, near=(0, 1, 2), batches=40):
+    """Of the frequencies of sets of edges and of the mean row; errors from batches."""
+    rng, state = np.random.default_rng(3), state_of(np.array([1.0, 0.0, 0.0]))
+    kernel = Hopping({0: MARGIN}, {0: np.array(near)})
+    seen = np.zeros((batches, 11))
     for sweep in range(sweeps):
-        state = hopping.hop(rng, refreshed(rng, state), {0: MARGIN})
-        at[sweep * batches // sweeps] += batches / sweeps * (state.W12[0] != 0)
-    error = at.std(axis=0, ddof=1) / np.sqrt(batches)
-    t = np.abs(at.mean(axis=0) - expected()) / error
+        state = kernel.move(rng, refreshed(rng, state), ODDS, SLAB)
+        row = state.W12[0]
+        seen[sweep * batches // sweeps, int((row != 0) @ [1, 2, 4])] += batches / sweeps
+        seen[sweep * batches // sweeps, 8:] += batches / sweeps * row
+    error = seen.std(axis=0, ddof=1) / math.sqrt(batches)
+    t = np.abs(seen.mean(axis=0) - expected) / error
     return float(2 * stats.t.sf(t, batches - 1).min() * len(t))
 
 
-def test_edges_are_where_they_should_be():
-    assert (SIGNS * (SIGNS @ (X2.T @ X2)) > 0).all()
-    assert expected().min() > 0.02
-    assert p_value(6000) > ALARM
+@pytest.mark.parametrize("near", [(0, 1, 2), (0, 2)], ids=["all near", "some near"])
+def test_edges_are_where_they_should_be(expected, near):
+    assert expected[:8].min() > 0.01
+    assert p_value(expected, 8000, near) > ALARM
 
 
+def spoiled_row(**changes):
+    """``row_at`` with fields of its rows changed."""
+
+    def spoil(right):
+        def row_at(*given):
+            row = right(*given)
+            return row._replace(**{name: f(getattr(row, name)) for name, f in changes.items()})
+
+        return row_at
+
+    return spoil
+
+
+# Compiled code is not patched: what it is given is.
 BUGS = {
-    "no prior factor": ("log_prior", lambda right: lambda *given: 0.0),
-    "gaps forgotten": ("gaps_between", lambda right: lambda *given: 1 + 0 * right(*given)),
-    "no mass": ("log_mass", lambda right: lambda *given: 0.0),
-    "others forgotten": ("conditional", lambda right: lambda *given: (*right(*given)[:2], 0.0)),
-    "proposals as if both ways were equal": (
-        "propose",
-        lambda right: lambda *given: (found := right(*given)) and (*found[:2], 0.0),
-    ),
+    "the prior's cross term forgotten": ("row_at", spoiled_row(product=np.zeros_like)),
+    "the other column forgotten": ("row_at", spoiled_row(e=np.zeros_like)),
+    "the row's own part of it kept": ("row_at", spoiled_row(u=lambda u: 1.3 * u)),
+    "odds of the wrong sign": ("row_at", spoiled_row(odds=lambda odds: -odds)),
+    "a slab too wide": ("row_at", spoiled_row(slab=lambda slab: 2 * slab)),
+    "a standard deviation for a variance": ("row_at", spoiled_row(variance=math.sqrt)),
+    "a mean that was not told": ("row_at", spoiled_row(mean=lambda mean: mean + 0.3)),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bug", BUGS)
-def test_planted_bugs_are_caught(bug, monkeypatch):
+def test_planted_bugs_are_caught(expected, bug, monkeypatch):
     name, spoil = BUGS[bug]
     monkeypatch.setattr(hopping, name, spoil(getattr(hopping, name)))
-    p = p_value(36_000 if name == "propose" else 12_000)
-    assert p < 1e-3 * ALARM, f"{bug} slipped through: p = {p:.1e}"
+    assert p_value(expected, 30_000) < 1e-3 * ALARM
 
 
-def test_without_edges_or_without_zeros_nothing_hops():
-    rng, x = np.random.default_rng(0), np.where(MARGIN.codes > 0, 1.0, -1.0)
-    state = state_at(0, x)
-    for W12 in (np.zeros((2, 4)), np.ones((2, 4))):
-        still = replace(state, W12=W12)
-        assert hopping.hop(rng, still, {0: MARGIN}) is still
+SPOILED = {
+    "gaps forgotten": "gaps - log_gaps(x, row.codes) => 0.0",
+    "the choice of an edge to vanish forgotten": "+ math.log(np.count_nonzero(row.w) + 1.0) => + 0.0",
+    "the slab's normalisation forgotten": "- 0.5 * math.log(row.slab) => + 0.0",
+    "proposals of places as if all were alike": "log_q = weights[k] => log_q = 0.0",
+    "proposals of entries as if they were flat": "- 0.5 * precision * (w - mode) ** 2 => + 0.0",
+    "cells between cuts as if these were fixed for all means": "value += log_mass => value += 0.0",
+    "an entry put without the other columns": "row.e[r] += change => row.e[r] += 0.0",
+}
 
 
-def test_a_hop_leaves_its_input_alone_and_takes_the_scale_along():
-    rng, state = np.random.default_rng(1), state_at(0, np.where(MARGIN.codes > 0, 1.0, -1.0))
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", SPOILED)
+def test_bugs_planted_in_compiled_code_are_caught(expected, bug, monkeypatch):
+    old, new = SPOILED[bug].split(" => ")
+    source = Path(hopping.__file__).read_text(encoding="utf-8")
+    assert source.count(old) == 1
+    spoiled = vars(hopping) | {"__name__": "spoiled"}
+    exec(compile(source.replace(old, new).replace("cache=True", "cache=False"), "spoiled", "exec"), spoiled)
+    monkeypatch.setitem(globals(), "Hopping", spoiled["Hopping"])
+    assert p_value(expected, 30_000) < 1e-3 * ALARM
+
+
+def test_cells_have_the_moments_of_a_truncated_normal_law():
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        mean, sd = rng.normal(0, 3), math.exp(rng.normal())
+        lower, upper = sorted(rng.normal(0, 4, 2))
+        lower, upper = (-math.inf, upper) if rng.random() < 0.2 else (lower, upper)
+        lower, upper = (lower, math.inf) if rng.random() < 0.2 else (lower, upper)
+        law = stats.truncnorm((lower - mean) / sd, (upper - mean) / sd)
+        log_mass, pull, narrowing = hopping.cell(mean, sd * sd, lower, upper)
+        low, high = (lower - mean) / sd, (upper - mean) / sd
+        low, high = (-high, -low) if -low > high else (low, high)
+        near, far = stats.norm.logsf([low, high])
+        assert log_mass == pytest.approx(near + math.log1p(-math.exp(far - near)), rel=1e-9, abs=1e-9)
+        if law.var() > 1e-4:
+            assert pull == pytest.approx(sd * law.mean(), rel=1e-5, abs=1e-6)
+            assert narrowing == pytest.approx(1 - law.var(), rel=1e-3, abs=1e-5)
+
+
+def test_the_slope_and_curvature_are_derivatives():
+    state = state_of(np.array([0.0, 0.4, 0.0]))
+    X1, M = state.columns.X1, X2 @ state.W12.T
+    row = hopping.row_at(slice(None), state.W12, X1, X2, M, W11, U, 0, MARGIN.codes, SLAB, ODDS)
+    cuts, d = np.array([-np.inf, 0.2, np.inf]), 1e-4
+    for k, w in product((0, 2), (-1.0, 0.0, 0.7)):
+        values = [hopping.ascent(row, cuts, k, w + step)[0] for step in (-d, 0.0, d)]
+        _, slope, curvature = hopping.ascent(row, cuts, k, w)
+        assert slope == pytest.approx((values[2] - values[0]) / (2 * d), rel=1e-6)
+        assert curvature == pytest.approx(-(values[2] - 2 * values[1] + values[0]) / d**2, rel=1e-4)
+    b, _ = hopping.slopes(row, cuts)
+    np.testing.assert_allclose(b[[0, 2]], [hopping.ascent(row, cuts, k, 0.0)[1] for k in (0, 2)], rtol=1e-10)
+
+
+def test_a_move_leaves_its_input_alone_and_levels_in_their_order():
+    rng, state = np.random.default_rng(1), state_of(np.array([1.0, 0.0, 0.0]))
     before = state.W12.copy(), state.T.copy(), state.columns.X1.copy()
-    moved = next(new for _ in range(1000) if (new := hopping.hop(rng, state, {0: MARGIN})) is not state)
+    kernel = Hopping.of({0: MARGIN}, state.columns.X1, X2)
+    moved = next(new for _ in range(1000) if ((new := kernel.move(rng, state, ODDS, SLAB)).W12 != state.W12).any())
     for old, kept in zip(before, (state.W12, state.T, state.columns.X1), strict=True):
         np.testing.assert_array_equal(old, kept)
-    np.testing.assert_array_equal(moved.T > 0, moved.W12 != 0)
-    low, high = hopping.edges_of_gaps(moved.columns.X1[:, 0], MARGIN)
+    np.testing.assert_array_equal(moved.T, SLAB * (moved.W12 != 0))
+    np.testing.assert_array_equal(moved.W12[1], SECOND)
+    low, high = hopping.edges_of_gaps(moved.columns.X1[:, 0], MARGIN.codes)
     assert (low < high).all()
+
+
+def test_near_are_the_places_that_correlate_most(monkeypatch):
+    monkeypatch.setattr(hopping, "NEAR", 2)
+    kernel = Hopping.of({0: MARGIN}, FIRST[:, None], X2)
+    assert set(kernel.near[0]) == set(np.argsort(np.abs(FIRST @ X2))[1:])

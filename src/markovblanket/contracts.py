@@ -200,6 +200,9 @@ class Prior(Protocol):
         and ``quadratic = tr(U G)``. Priors without a learned scale return ``(1.0, hyper)``.
         """
 
+    def zero_law(self, hyper: Hyper) -> tuple[float, float] | None:
+        """For entries that are exactly zero or else normal: the log-odds that they are not, and their variance."""
+
     def row_law(self, state: ChainState) -> RowLaw:
         """The density of ``diag(r) W12``, with ``T`` and ``hyper`` integrated out if possible.
 
@@ -217,8 +220,8 @@ class Latent(Protocol):
     def refresh(self, rng: np.random.Generator, state: ChainState) -> Columns:
         """``X | W, Y``: the columns with their moving cells drawn anew."""
 
-    def hop(self, rng: np.random.Generator, state: ChainState) -> ChainState:
-        """A joint move of columns and entries of ``W12``, where entries are exactly zero; or the state itself."""
+    def hop(self, rng: np.random.Generator, state: ChainState, odds: float, slab: float) -> ChainState:
+        """A joint move of columns and entries of ``W12``, which are not zero with these log-odds, then normal."""
 
     def scatter(self, columns: Columns) -> Scatter:
         """The scatter of the columns as they stand."""

@@ -27,9 +27,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from markovblanket import gaps, hopping, margins
+from markovblanket import gaps, margins
 from markovblanket.contracts import Array, ChainState, Columns
 from markovblanket.fixed import Fixed, MovingScatter
+from markovblanket.hopping import Hopping
 from markovblanket.margins import Gaps, Indices, Levels, Margin, Moving, moving_column, normal_scores
 from markovblanket.scatter import rest_degrees, rest_ridge, times_transpose
 from markovblanket.variates import wishart
@@ -106,9 +107,9 @@ class Copula:
             X2[:, self.J] = self._refresh_rest(rng, X1, X2[:, self.J], M, state)
         return Columns(X1, X2)
 
-    def hop(self, rng: np.random.Generator, state: ChainState) -> ChainState:
-        """An edge of a query column with levels may change its place, the column with it."""
-        return hopping.hop(rng, state, self._levels) if self._levels else state
+    def hop(self, rng: np.random.Generator, state: ChainState, odds: float, slab: float) -> ChainState:
+        """Edges of a query column with levels come, go and change their place, the column with them."""
+        return self._hopping.move(rng, state, odds, slab) if self._hopping.levels else state
 
     def scatter(self, columns: Columns) -> MovingScatter:
         """The scatter of the columns as they stand; the factor of the fixed ones is never computed again."""
@@ -145,9 +146,10 @@ class Copula:
         return W_JJ, Q @ (noise @ np.linalg.cholesky(W_JJ).T - (weight[:, None] * QX) @ W_JJ)
 
     @cached_property
-    def _levels(self) -> dict[int, Levels]:
-        """Query columns known by their order alone."""
-        return {i: margin for i, margin in self.query.items() if isinstance(margin, Levels)}
+    def _hopping(self) -> Hopping:
+        """Of query columns known by their order alone."""
+        levels = {i: margin for i, margin in self.query.items() if isinstance(margin, Levels)}
+        return Hopping.of(levels, self.X1, self.X2)
 
     @cached_property
     def _missing(self) -> dict[int, Indices]:

@@ -32,7 +32,9 @@ def refresh(rng: np.random.Generator, state: ChainState, problem: Problem) -> tu
     """The moving columns drawn anew, some with an entry of ``W12``, and the problem with their scatter."""
     if problem.latent is None:
         return state, problem
-    state = problem.latent.hop(rng, replace(state, columns=problem.latent.refresh(rng, state)))
+    state = replace(state, columns=problem.latent.refresh(rng, state))
+    law = problem.prior.zero_law(state.hyper)
+    state = problem.latent.hop(rng, state, *law) if law else state
     assert state.columns is not None
     return state, replace(problem, scatter=problem.latent.scatter(state.columns))
 

@@ -1,177 +1,319 @@
-"""An edge of a latent query column that hops to another variable, together with the column.
+"""Edges of a latent query column that come, go and change their place, together with the column.
 
-Latent cells are drawn to suit the edges there are. Given the cells, an edge to a near-duplicate would fit badly,
-so it is hardly ever taken, however likely it is given what was observed. So the cells move along: an entry ``w``
-of row i at j is proposed to sit at k instead, with the sign of the correlation between j and k, and all cells of
-the column are drawn anew for it, between cuts that were laid, uniformly, into the gaps between the levels. With
-``mu`` the means of the column given its row, and M(mu) the probability that every cell lies between its cuts,
-the acceptance ratio holds no cell of the column but in its gaps::
+Latent cells are drawn to suit the edges there are. Given the cells another edge would fit badly, so it is hardly
+ever taken, however likely it is given what was observed. So the cells move along. Cuts are laid, uniformly, into
+the gaps between the levels of column i; then an edge is proposed to move from j to k, to appear or to disappear,
+and all cells of the column are drawn anew, between the same cuts. With the edge lifted the column has means
+``mu``; with an entry w at k they are ``mu - w f_k / w_ii``, and the cells integrated out leave::
 
-    M(mu') / M(mu)  x  prod gap / gap'  x  p(x_-i | X2, W') / p(x_-i | X2, W)  x  q(j | k) / q(k | j)
-                    x  exp -( w' (U W12)_ik - w (U W12)_ij )        both without the entry itself
+    log L(k, w) = log M(mu - w f_k / w_ii)                            every cell between its cuts
+                - w f_k.e - w^2/2 |f_k|^2 (u_ii - 1/w_ii)             p(x_-i | X2)
+                - w (U W12)_ik - w^2/2 (u_ii + 1/v)                   the prior of an entry that is not zero
 
-The last factor is the prior's ``exp -1/2 tr(U W12 W21)``; entries are exchangeable otherwise. Proposals go with
-the eighth power of the correlation: near-duplicates stand out from thousands that correlate by chance.
+where e is column i of ``X1 + X2 W21 U`` with ``x_i`` at its means. The first two derivatives at w = 0, for all k
+at once, cost one product with the data. They give a normal approximation of the evidence of every place, by which k
+is drawn; then, for k alone, the mode of L is found and w drawn about it. Both depend on the state with the edge
+lifted, which is the same seen from either end of the move, so the acceptance ratio is::
+
+    L(k, w) / q(k, w)  over  L(j, w') / q(j, w')    x    prod gap / gap'
+
+For an edge that appears or disappears, the side without it is ``M(mu)`` times the number of edges that might have
+been chosen to disappear. A few moves of every column are confined to the places that its first scores correlate
+with most, where they are cheap; one move per sweep, of one column, knows all places.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
-from scipy import special
+from numba import njit
 
 from markovblanket.contracts import Array, ChainState, Columns
-from markovblanket.margins import Levels
+from markovblanket.margins import Indices, Levels
 from markovblanket.scatter import times_transpose
 from markovblanket.variates import truncated_normal
 
-POWER = 8
+# Places near a column, and moves among them per sweep.
+NEAR, MOVES = 400, 4
+# The proposal of an entry is wider than its normal approximation.
+WIDE = 1.3
+LOG_ROOT_2PI = 0.5 * math.log(2 * math.pi)
 
 
-def hop(rng: np.random.Generator, state: ChainState, levels: dict[int, Levels]) -> ChainState:
-    """The state after one proposal, for an entry of the rows in ``levels`` that is not zero.
+class Row(NamedTuple):
+    """Row i of ``W12`` at some places, and the law of its column. Arrays change in place.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        The source of randomness.
-    state : ChainState
-        With the columns as they stand; ``T`` goes with the entry.
-    levels : dict
-        Query columns known by their order alone, by position.
+    ``F`` holds the data of the places, one in a row, ``sizes`` their squared lengths; ``product`` is ``(U W12)_i``
+    there. Given all else the column x is normal about ``mean`` with variance ``1/w_ii``; ``e`` as above.
     """
-    assert state.columns is not None
-    rows = np.array(list(levels), dtype=np.intp)
-    queries, places = np.nonzero(state.W12[rows])
-    if not len(queries) or np.count_nonzero(state.W12) == state.W12.size:
-        return state
-    chosen = rng.integers(len(queries))
-    i, j = int(rows[queries[chosen]]), int(places[chosen])
-    proposal = propose(rng, state.W12[i], state.columns.X2, j)
-    return state if proposal is None else decide(rng, state, levels[i], i, j, *proposal)
+
+    w: Array
+    product: Array
+    F: Array
+    sizes: Array
+    x: Array
+    mean: Array
+    e: Array
+    codes: Indices
+    variance: float
+    u: float
+    slab: float
+    odds: float
 
 
-def propose(rng: np.random.Generator, w: Array, X2: Array, j: int) -> tuple[int, float, float] | None:
-    """Where the entry at j might go, the sign it would take, and ``log q(j | k) / q(k | j)``."""
-    forth = weights(w, X2, j)
-    total = forth.sum()
-    if not total > 0:
-        return None
-    k = int(rng.choice(len(w), p=forth / total))
-    back = w.copy()
-    back[j], back[k] = 0.0, w[j]
-    reverse = weights(back, X2, k)
-    return k, float(np.sign(X2[:, j] @ X2[:, k])), float(np.log(total) - np.log(reverse.sum()))
+@dataclass(frozen=True)
+class Hopping:
+    """The query columns with levels, by position, and the places near each."""
+
+    levels: Mapping[int, Levels]
+    near: Mapping[int, Indices]
+
+    @classmethod
+    def of(cls, levels: Mapping[int, Levels], X1: Array, X2: Array) -> Hopping:
+        """Near are the places whose data correlate most with the first scores of the column."""
+        n_near = min(NEAR, X2.shape[1])
+        sizes = {i: -np.abs(X1[:, i] @ X2) for i in levels}
+        return cls(levels, {i: np.sort(np.argpartition(s, n_near - 1)[:n_near]) for i, s in sizes.items()})
+
+    def move(self, rng: np.random.Generator, state: ChainState, odds: float, slab: float) -> ChainState:
+        """Some moves of every column near it, and one of one column anywhere.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            The source of randomness.
+        state : ChainState
+            With the columns as they stand.
+        odds, slab : float
+            An entry is not zero with these prior log-odds, and then has this variance.
+        """
+        assert state.columns is not None
+        W12, X1, X2 = state.W12.copy(), state.columns.X1.copy(), state.columns.X2
+        U, M = np.linalg.inv(state.W11), times_transpose(W12, X2).T
+        anywhere = rng.choice(list(self.levels))
+        for i, margin in self.levels.items():
+            everywhere: list[Indices | slice] = [self.near[i], *([slice(None)] if i == anywhere else [])]
+            for places in everywhere:
+                row = row_at(places, W12, X1, X2, M, state.W11, U, i, margin.codes, slab, odds)
+                before = row.mean.copy()
+                moves(rng, row, MOVES if places is self.near[i] else 1)
+                W12[i, places], X1[:, i] = row.w, row.x
+                M[:, i] += state.W11[i, i] * (before - row.mean)
+        return replace(state, W12=W12, T=slab * (W12 != 0), columns=Columns(X1, X2))
 
 
-def weights(w: Array, X2: Array, j: int) -> Array:
-    """How likely the places of a row are proposed to the entry at j, up to a constant that is common to all."""
-    products = X2[:, j] @ X2
-    products[w != 0] = 0.0
-    return (products / len(X2)) ** POWER
-
-
-def decide(
-    rng: np.random.Generator,
-    state: ChainState,
-    margin: Levels,
+def row_at(
+    places: Indices | slice,
+    W12: Array,
+    X1: Array,
+    X2: Array,
+    M: Array,
+    W11: Array,
+    U: Array,
     i: int,
-    j: int,
-    k: int,
-    sign: float,
-    log_proposal: float,
-) -> ChainState:
-    """The state with the entry at k and a column to suit it, or the state as it was."""
-    assert state.columns is not None
-    X1, X2, w = state.columns.X1, state.columns.X2, state.W12[i, j]
-    d = w * (sign * X2[:, k] - X2[:, j])
-    mean, sd, others = conditional(state, i, d)
-    cuts, gaps = lay_cuts(rng, X1[:, i], margin)
-    x = draw_between(rng, mean - d * sd**2, sd, cuts, margin)
-    masses = (log_mass(centre, sd, cuts, margin) for centre in (mean - d * sd**2, mean))
-    log_ratio = next(masses) - next(masses) + np.log(gaps / gaps_between(x, margin)).sum() + others
-    if -rng.standard_exponential() > log_ratio + log_prior(state, i, j, k, sign) + log_proposal:
-        return state
-    return accepted(state, x, i, j, k, sign)
+    codes: Indices,
+    slab: float,
+    odds: float,
+) -> Row:
+    """Row i at these places, ``M = X2 W21``."""
+    F = np.ascontiguousarray(X2.T[places])
+    mean = X1[:, i] - (X1 @ W11[:, i] + M[:, i]) / W11[i, i]
+    sizes, product = np.einsum("kr,kr->k", F, F), U[i] @ W12[:, places]
+    laws = 1 / W11[i, i], U[i, i], slab, odds
+    return Row(W12[i, places].copy(), product, F, sizes, X1[:, i].copy(), mean, mean + M @ U[:, i], codes, *laws)
 
 
-def conditional(state: ChainState, i: int, d: Array) -> tuple[Array, float, float]:
-    """Mean and sd of column i given its row; the log ratio of ``p(x_-i | X2)`` when ``X2 w_i`` grows by d.
-
-    With ``E = X1 + X2 W21 U`` that is ``-d'(E_i - (x_i - mean)) - 1/2 d'd (u_ii - 1/w_ii)``.
-    """
-    assert state.columns is not None
-    X1, U = state.columns.X1, np.linalg.inv(state.W11)
-    M = times_transpose(state.W12, state.columns.X2).T
-    x, w = X1[:, i], state.W11[i, i]
-    residual = (X1 @ state.W11[:, i] + M[:, i]) / w  # x_i - mean
-    others = -d @ (x + M @ U[:, i] - residual) - 0.5 * (d @ d) * (U[i, i] - 1 / w)
-    return x - residual, float(w**-0.5), float(others)
+@njit(cache=True)
+def moves(rng: np.random.Generator, row: Row, times: int) -> None:
+    """An edge changes its place, in half of the cases, or one appears, or one disappears."""
+    for _ in range(times):
+        edges, coin = np.flatnonzero(row.w), rng.random()
+        if (len(edges) == 0 and coin < 0.75) or (len(edges) == len(row.w) and coin >= 0.75):
+            continue
+        j = -1 if coin >= 0.75 else edges[int(rng.random() * len(edges))]
+        step(rng, row, j, coin >= 0.5 and coin < 0.75)
 
 
-def log_prior(state: ChainState, i: int, j: int, k: int, sign: float) -> float:
-    """Log ratio of ``exp -1/2 tr(U W12 W21)``."""
-    U, w = np.linalg.inv(state.W11), state.W12[i, j]
-    at_j, at_k = U[i] @ state.W12[:, [j, k]]
-    return float(w * (at_j - U[i, i] * w) - sign * w * at_k)
+@njit(cache=True)
+def step(rng: np.random.Generator, row: Row, j: int, vanish: bool) -> None:
+    """Propose that the edge at j (-1: none yet) goes to another place, or that it vanishes; decide."""
+    cuts, gaps = lay_cuts(rng, row.x, row.codes)
+    old = row.w[j] if j >= 0 else 0.0
+    if j >= 0:
+        put(row, j, 0.0)
+    b, h = slopes(row, cuts)
+    weights = evidence(row, b, h)
+    k = -1 if vanish else draw_place(rng, weights)
+    new = draw_entry(rng, row, cuts, k, b, h) if k >= 0 else 0.0
+    ratio = worth(row, cuts, k, new, b, h, weights) - worth(row, cuts, j, old, b, h, weights)
+    if k >= 0:
+        put(row, k, new)
+    x = draw_between(rng, row, cuts)
+    if -rng.standard_exponential() <= ratio + gaps - log_gaps(x, row.codes):
+        row.x[:] = x
+    else:
+        if k >= 0:
+            put(row, k, 0.0)
+        if j >= 0:
+            put(row, j, old)
 
 
-def accepted(state: ChainState, x: Array, i: int, j: int, k: int, sign: float) -> ChainState:
-    """The state with the entry at k, its scale with it, and column i."""
-    assert state.columns is not None
-    W12, T, X1 = state.W12.copy(), state.T.copy(), state.columns.X1.copy()
-    W12[i, j], W12[i, k] = 0.0, sign * W12[i, j]
-    T[i, j], T[i, k] = T[i, k], T[i, j]
-    X1[:, i] = x
-    return replace(state, W12=W12, T=T, columns=Columns(X1, state.columns.X2))
+@njit(cache=True)
+def put(row: Row, k: int, w: float) -> None:
+    """The entry at k becomes w."""
+    change, f = w - row.w[k], row.F[k]
+    row.w[k] = w
+    row.product[k] += row.u * change
+    for r in range(len(f)):
+        row.mean[r] -= change * row.variance * f[r]
+        row.e[r] += change * (row.u - row.variance) * f[r]
+
+
+@njit(cache=True)
+def slopes(row: Row, cuts: Array) -> tuple[Array, Array]:
+    """``d log L / dw`` and ``-d^2 log L / dw^2`` at w = 0, everywhere; the latter with an average over cells."""
+    pull, tight = -row.e, 0.0
+    for r in range(len(pull)):
+        if row.codes[r] >= 0:
+            _, mean, narrowing = cell(row.mean[r], row.variance, cuts[row.codes[r]], cuts[row.codes[r] + 1])
+            pull[r] -= mean
+            tight += narrowing / len(pull)
+    b = np.dot(row.F, pull) - row.product
+    return b, row.sizes * (row.u - row.variance + row.variance * tight) + row.u + 1.0 / row.slab
+
+
+@njit(cache=True)
+def evidence(row: Row, b: Array, h: Array) -> Array:
+    """Approximate log probabilities of the places that are free."""
+    weights = 0.5 * (b * b / h - np.log(h))
+    for k in range(len(weights)):
+        if row.w[k] != 0.0:
+            weights[k] = -np.inf
+    largest = weights.max()
+    return weights - largest - math.log(np.exp(weights - largest).sum())
+
+
+@njit(cache=True)
+def draw_place(rng: np.random.Generator, weights: Array) -> int:
+    """A place from log probabilities."""
+    left, last = rng.random(), 0
+    for k in range(len(weights)):
+        if weights[k] > -np.inf:
+            last, left = k, left - math.exp(weights[k])
+            if left < 0.0:
+                return k
+    return last
+
+
+@njit(cache=True)
+def draw_entry(rng: np.random.Generator, row: Row, cuts: Array, k: int, b: Array, h: Array) -> float:
+    """A value for the entry at k."""
+    mode, precision = summit(row, cuts, k, b[k] / h[k])
+    return mode + rng.standard_normal() / math.sqrt(precision)
+
+
+@njit(cache=True)
+def worth(row: Row, cuts: Array, k: int, w: float, b: Array, h: Array, weights: Array) -> float:
+    """``log L(k, w) / q(k, w)`` with its prior probability; without an edge (k = -1), ``log M`` and the choice."""
+    if k < 0:
+        return ascent(row, cuts, 0, 0.0)[0] + math.log(np.count_nonzero(row.w) + 1.0)
+    mode, precision = summit(row, cuts, k, b[k] / h[k])
+    log_q = weights[k] + 0.5 * math.log(precision) - 0.5 * precision * (w - mode) ** 2
+    return ascent(row, cuts, k, w)[0] + row.odds - 0.5 * math.log(row.slab) - log_q
+
+
+@njit(cache=True)
+def summit(row: Row, cuts: Array, k: int, w: float) -> tuple[float, float]:
+    """The mode of ``L(k, .)`` by two steps of Newton's method from w, and a precision for proposals about it."""
+    for _ in range(2):
+        _, slope, curvature = ascent(row, cuts, k, w)
+        w += slope / curvature
+    return w, ascent(row, cuts, k, w)[2] / WIDE
+
+
+@njit(cache=True)
+def ascent(row: Row, cuts: Array, k: int, w: float) -> tuple[float, float, float]:
+    """``log L(k, w)``, its slope in w and its curvature with the sign changed."""
+    spread, f = row.u - row.variance, row.F[k]
+    curvature = row.sizes[k] * spread + row.u + 1.0 / row.slab
+    linear = np.dot(f, row.e) + row.product[k]
+    value, slope = -w * linear - 0.5 * w * w * curvature, -linear - w * curvature
+    for r in range(len(f)):
+        if row.codes[r] >= 0:
+            mean = row.mean[r] - w * row.variance * f[r]
+            log_mass, pull, tight = cell(mean, row.variance, cuts[row.codes[r]], cuts[row.codes[r] + 1])
+            value += log_mass
+            slope -= pull * f[r]
+            curvature += tight * row.variance * f[r] * f[r]
+    return value, slope, curvature
 
 
 # Cuts and cells ---------------------------------------------------------------------------------------
 
 
-def lay_cuts(rng: np.random.Generator, x: Array, margin: Levels) -> tuple[Array, Array]:
-    """A cut in every gap between levels, with infinity at both ends; and the gaps."""
-    low, high = edges_of_gaps(x, margin)
-    inner = low + rng.random(len(low)) * (high - low)
-    return np.concatenate([[-np.inf], inner, [np.inf]]), high - low
+@njit(cache=True)
+def cell(mean: float, variance: float, lower: float, upper: float) -> tuple[float, float, float]:
+    """Of a normal cell between bounds: log probability, ``E x - mean``, and which share of its variance it loses.
+
+    On the side where the interval lies farther to the right, where tails keep their digits.
+    """
+    sd = math.sqrt(variance)
+    low, high, sign = (lower - mean) / sd, (upper - mean) / sd, 1.0
+    if -low > high:
+        low, high, sign = -high, -low, -1.0
+    mass = 0.5 * (math.erfc(low * math.sqrt(0.5)) - math.erfc(high * math.sqrt(0.5)))
+    if mass < 1e-290:  # beyond 36 standard deviations: an exponential law, narrow intervals aside
+        series = math.log1p(-(1.0 - 3.0 / low**2) / low**2) if low > 1.0 else 0.0
+        return series - 0.5 * low * low - math.log(abs(low)) - LOG_ROOT_2PI, sign * sd * (low + 1.0 / low), 1.0
+    at_low = math.exp(-0.5 * low * low - LOG_ROOT_2PI) / mass
+    at_high = math.exp(-0.5 * high * high - LOG_ROOT_2PI) / mass
+    mean = at_low - at_high
+    edges = (low * at_low if low > -np.inf else 0.0) - (high * at_high if high < np.inf else 0.0)
+    return math.log(mass), sign * sd * mean, min(max(mean * mean - edges, 0.0), 1.0)
 
 
-def gaps_between(x: Array, margin: Levels) -> Array:
-    """How wide the gaps between levels are."""
-    low, high = edges_of_gaps(x, margin)
-    return high - low
+@njit(cache=True)
+def lay_cuts(rng: np.random.Generator, x: Array, codes: Indices) -> tuple[Array, float]:
+    """A cut in every gap between levels, with infinity at both ends; and the sum of the gaps' logarithms."""
+    low, high = edges_of_gaps(x, codes)
+    cuts = np.full(len(low) + 2, np.inf)
+    cuts[0] = -np.inf
+    for k in range(len(low)):
+        cuts[k + 1] = low[k] + rng.random() * (high[k] - low[k])
+    return cuts, np.log(high - low).sum()
 
 
-def edges_of_gaps(x: Array, margin: Levels) -> tuple[Array, Array]:
+@njit(cache=True)
+def log_gaps(x: Array, codes: Indices) -> float:
+    """The sum of the logarithms of the gaps between levels."""
+    low, high = edges_of_gaps(x, codes)
+    return np.log(high - low).sum()
+
+
+@njit(cache=True)
+def edges_of_gaps(x: Array, codes: Indices) -> tuple[Array, Array]:
     """The largest cell of every level but the last, the smallest of every level but the first."""
-    levels = margin.codes.max() + 1
-    bottom, top = np.full(levels, np.inf), np.full(levels, -np.inf)
-    seen = margin.codes >= 0
-    np.minimum.at(bottom, margin.codes[seen], x[seen])
-    np.maximum.at(top, margin.codes[seen], x[seen])
+    bottom, top = np.full(codes.max() + 1, np.inf), np.full(codes.max() + 1, -np.inf)
+    for r in range(len(x)):
+        if codes[r] >= 0:
+            bottom[codes[r]] = min(bottom[codes[r]], x[r])
+            top[codes[r]] = max(top[codes[r]], x[r])
     return top[:-1], bottom[1:]
 
 
-def draw_between(rng: np.random.Generator, mean: Array, sd: float, cuts: Array, margin: Levels) -> Array:
-    """``N(mean, sd^2)``, every observed cell between the cuts of its level."""
-    x, seen = mean + sd * rng.standard_normal(len(mean)), margin.codes >= 0
-    x[seen] = mean[seen] + sd * truncated_normal.draw(rng, *bounds(mean, sd, cuts, margin))
+@njit(cache=True)
+def draw_between(rng: np.random.Generator, row: Row, cuts: Array) -> Array:
+    """The column, every observed cell between the cuts of its level."""
+    x, sd = row.mean.copy(), math.sqrt(row.variance)
+    for r in range(len(x)):
+        code, t = row.codes[r], 0.0
+        if code < 0:
+            t = rng.standard_normal()
+        else:
+            t = truncated_normal.between(rng, (cuts[code] - x[r]) / sd, (cuts[code + 1] - x[r]) / sd)
+        x[r] += sd * t
     return x
-
-
-def log_mass(mean: Array, sd: float, cuts: Array, margin: Levels) -> float:
-    """Log probability that every observed cell lies between the cuts of its level."""
-    lower, upper = bounds(mean, sd, cuts, margin)
-    flip = lower > 0  # the lower tail keeps its digits
-    lower, upper = np.where(flip, -upper, lower), np.where(flip, -lower, upper)
-    small, large = special.log_ndtr(lower), special.log_ndtr(upper)
-    with np.errstate(divide="ignore"):  # an interval without mass: never accepted
-        return float((large + np.log1p(-np.exp(small - large))).sum())
-
-
-def bounds(mean: Array, sd: float, cuts: Array, margin: Levels) -> tuple[Array, Array]:
-    """The cuts beside every observed cell, in standard deviations from its mean."""
-    seen = margin.codes >= 0
-    codes, centre = margin.codes[seen], mean[seen]
-    return (cuts[codes] - centre) / sd, (cuts[codes + 1] - centre) / sd

@@ -52,6 +52,9 @@ def visit(
         products = np.dot(block, R.T)
         for k in range(len(block)):
             w, before = W21[first + k], changes
+            if wait >= p and calm(w, products[k], limits):
+                wait -= p
+                continue
             multiply(uw, U, w)
             for i in range(p):
                 c = U[i, i] * a[first + k]
@@ -72,6 +75,15 @@ def visit(
                     w[i] = new
                     changes += 1
     return changes
+
+
+@njit(cache=True)
+def calm(w: Array, product: Array, limits: Array) -> bool:
+    """Whether a variable has no edge and is all but sure to stay without."""
+    for i in range(len(w)):  # noqa: SIM110 (compiled: a loop)
+        if w[i] != 0.0 or product[i] * product[i] >= limits[i]:
+            return False
+    return True
 
 
 @njit(cache=True)

@@ -31,6 +31,10 @@ class ScaleMixture:
         """No move of its own."""
         return state
 
+    def zero_law(self, hyper: Hyper) -> tuple[float, float] | None:
+        """No entry is exactly zero."""
+        return None
+
     def draw_factor(
         self, rng: np.random.Generator, hyper: Hyper, linear: float, quadratic: float
     ) -> tuple[float, Hyper]:

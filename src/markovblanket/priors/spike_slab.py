@@ -62,16 +62,21 @@ class SpikeSlab(ScaleMixture):
         self, rng: np.random.Generator, state: ChainState, scatter: Scatter, solver: Solver
     ) -> tuple[Array, SolveInfo]:
         """Every entry of ``W12`` given all others, then one of those that are not zero moved along its row."""
-        inclusion, slab = self._values(state.hyper)
+        odds, slab = self.zero_law(state.hyper)
         U, FT = np.linalg.inv(state.W11), np.ascontiguousarray(scatter.F.T)
         W21, a = state.W12.T.copy(order="C"), 1.0 + scatter.column_sizes
         R = scatter.Y + U @ scatter.times_factor(state.W12)
-        changes = coordinates.visit(rng, W21, U, R, FT, a, math.log(inclusion) - math.log1p(-inclusion), slab)
+        changes = coordinates.visit(rng, W21, U, R, FT, a, odds, slab)
         neighbours, queries = np.nonzero(W21)
         if len(queries):
             k = rng.integers(len(queries))
             coordinates.relocate(rng, W21, U, R, FT, a, slab, queries[k], neighbours[k])
         return W21.T.copy(order="C"), SolveInfo(changes)
+
+    def zero_law(self, hyper: Hyper) -> tuple[float, float]:
+        """The log-odds of an edge, and ``slab``."""
+        inclusion, slab = self._values(hyper)
+        return math.log(inclusion) - math.log1p(-inclusion), slab
 
     def draw_scales(self, rng: np.random.Generator, W12: Array, hyper: Hyper) -> tuple[Array, Hyper]:
         """``inclusion | W12`` is beta, ``slab | W12`` inverse gamma; ``t`` is ``slab`` where ``w`` is not zero."""
