@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from markovblanket import hopping, margins
+from markovblanket import cells, hopping, margins
 from markovblanket.contracts import ChainState, Columns
 from markovblanket.hopping import Hopping
 from markovblanket.margins import Levels
@@ -135,7 +135,7 @@ def test_planted_bugs_are_caught(expected, bug, monkeypatch):
 
 
 SPOILED = {
-    "gaps forgotten": "gaps - log_gaps(x, row.codes) => 0.0",
+    "gaps forgotten": "gaps - cells.log_gaps(x, row.codes) => 0.0",
     "the choice of an edge to vanish forgotten": "+ math.log(np.count_nonzero(row.w) + 1.0) => + 0.0",
     "the slab's normalisation forgotten": "- 0.5 * math.log(row.slab) => + 0.0",
     "proposals of places as if all were alike": "log_q = weights[k] => log_q = 0.0",
@@ -157,28 +157,9 @@ def test_bugs_planted_in_compiled_code_are_caught(expected, bug, monkeypatch):
     assert p_value(expected, 30_000) < 1e-3 * ALARM
 
 
-def test_cells_have_the_moments_of_a_truncated_normal_law():
-    rng = np.random.default_rng(5)
-    for _ in range(200):
-        mean, sd = rng.normal(0, 3), math.exp(rng.normal())
-        lower, upper = sorted(rng.normal(0, 4, 2))
-        lower, upper = (-math.inf, upper) if rng.random() < 0.2 else (lower, upper)
-        lower, upper = (lower, math.inf) if rng.random() < 0.2 else (lower, upper)
-        law = stats.truncnorm((lower - mean) / sd, (upper - mean) / sd)
-        log_mass, pull, narrowing = hopping.cell(mean, sd * sd, lower, upper)
-        low, high = (lower - mean) / sd, (upper - mean) / sd
-        low, high = (-high, -low) if -low > high else (low, high)
-        near, far = stats.norm.logsf([low, high])
-        assert log_mass == pytest.approx(near + math.log1p(-math.exp(far - near)), rel=1e-9, abs=1e-9)
-        if law.var() > 1e-4:
-            assert pull == pytest.approx(sd * law.mean(), rel=1e-5, abs=1e-6)
-            assert narrowing == pytest.approx(1 - law.var(), rel=1e-3, abs=1e-5)
-
-
 def test_the_slope_and_curvature_are_derivatives():
     state = state_of(np.array([0.0, 0.4, 0.0]))
-    X1, M = state.columns.X1, X2 @ state.W12.T
-    row = hopping.row_at(slice(None), state.W12, X1, X2, M, W11, U, 0, MARGIN.codes, SLAB, ODDS)
+    row = hopping.row_at(state, U, X2 @ state.W12.T, 0, slice(None), MARGIN.codes, ODDS, SLAB)
     cuts, d = np.array([-np.inf, 0.2, np.inf]), 1e-4
     for k, w in product((0, 2), (-1.0, 0.0, 0.7)):
         values = [hopping.ascent(row, cuts, k, w + step)[0] for step in (-d, 0.0, d)]
@@ -198,8 +179,14 @@ def test_a_move_leaves_its_input_alone_and_levels_in_their_order():
         np.testing.assert_array_equal(old, kept)
     np.testing.assert_array_equal(moved.T, SLAB * (moved.W12 != 0))
     np.testing.assert_array_equal(moved.W12[1], SECOND)
-    low, high = hopping.edges_of_gaps(moved.columns.X1[:, 0], MARGIN.codes)
+    low, high = cells.edges_of_gaps(moved.columns.X1[:, 0], MARGIN.codes)
     assert (low < high).all()
+
+
+def test_columns_of_many_levels_do_not_hop():
+    margins = {0: MARGIN, 1: Levels(np.arange(20)), 2: Levels(np.arange(20) % 10)}
+    X = np.random.default_rng(2).standard_normal((20, 3))
+    assert list(Hopping.of({1: margins[1], 2: margins[2]}, X, X).levels) == [2]
 
 
 def test_near_are_the_places_that_correlate_most(monkeypatch):

@@ -11,9 +11,9 @@ and all cells of the column are drawn anew, between the same cuts. With the edge
                 - w (U W12)_ik - w^2/2 (u_ii + 1/v)                   the prior of an entry that is not zero
 
 where e is column i of ``X1 + X2 W21 U`` with ``x_i`` at its means. The first two derivatives at w = 0, for all k
-at once, cost one product with the data. They give a normal approximation of the evidence of every place, by which k
-is drawn; then, for k alone, the mode of L is found and w drawn about it. Both depend on the state with the edge
-lifted, which is the same seen from either end of the move, so the acceptance ratio is::
+at once, cost one product with the data. They approximate the evidence of every place, from which k is drawn; then,
+for k alone, the mode of L is found and w drawn about it. Both depend on the state with the edge lifted, which is
+the same seen from either end of the move, so the acceptance ratio is::
 
     L(k, w) / q(k, w)  over  L(j, w') / q(j, w')    x    prod gap / gap'
 
@@ -32,16 +32,16 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from markovblanket.contracts import Array, ChainState, Columns
+from markovblanket import cells
+from markovblanket.contracts import Array, ChainState
 from markovblanket.margins import Indices, Levels
 from markovblanket.scatter import times_transpose
-from markovblanket.variates import truncated_normal
 
-# Places near a column, and moves among them per sweep.
-NEAR, MOVES = 400, 4
+# Places near a column, and moves among them per sweep. A column of many levels would hardly ever move, its gaps
+# tie it to itself.
+NEAR, MOVES, LEVELS = 400, 4, 10
 # The proposal of an entry is wider than its normal approximation.
 WIDE = 1.3
-LOG_ROOT_2PI = 0.5 * math.log(2 * math.pi)
 
 
 class Row(NamedTuple):
@@ -74,10 +74,10 @@ class Hopping:
 
     @classmethod
     def of(cls, levels: Mapping[int, Levels], X1: Array, X2: Array) -> Hopping:
-        """Near are the places whose data correlate most with the first scores of the column."""
-        n_near = min(NEAR, X2.shape[1])
-        sizes = {i: -np.abs(X1[:, i] @ X2) for i in levels}
-        return cls(levels, {i: np.sort(np.argpartition(s, n_near - 1)[:n_near]) for i, s in sizes.items()})
+        """Of columns with few levels; near are places whose data correlate most with the column's first scores."""
+        few = {i: margin for i, margin in levels.items() if margin.codes.max() < LEVELS}
+        order = {i: np.argsort(-np.abs(X1[:, i] @ X2), kind="stable") for i in few}
+        return cls(few, {i: np.sort(places[:NEAR]) for i, places in order.items()})
 
     def move(self, rng: np.random.Generator, state: ChainState, odds: float, slab: float) -> ChainState:
         """Some moves of every column near it, and one of one column anywhere.
@@ -91,40 +91,44 @@ class Hopping:
         odds, slab : float
             An entry is not zero with these prior log-odds, and then has this variance.
         """
+        state = own(state)
         assert state.columns is not None
-        W12, X1, X2 = state.W12.copy(), state.columns.X1.copy(), state.columns.X2
-        U, M = np.linalg.inv(state.W11), times_transpose(W12, X2).T
+        U, M = np.linalg.inv(state.W11), times_transpose(state.W12, state.columns.X2).T
         anywhere = rng.choice(list(self.levels))
         for i, margin in self.levels.items():
-            everywhere: list[Indices | slice] = [self.near[i], *([slice(None)] if i == anywhere else [])]
-            for places in everywhere:
-                row = row_at(places, W12, X1, X2, M, state.W11, U, i, margin.codes, slab, odds)
+            where: list[tuple[Indices | slice, int]] = [(self.near[i], MOVES), (slice(None), int(i == anywhere))]
+            for places, times in where[: 1 + (i == anywhere)]:
+                row = row_at(state, U, M, i, places, margin.codes, odds, slab)
                 before = row.mean.copy()
-                moves(rng, row, MOVES if places is self.near[i] else 1)
-                W12[i, places], X1[:, i] = row.w, row.x
+                moves(rng, row, times)
+                state.W12[i, places], state.columns.X1[:, i] = row.w, row.x
                 M[:, i] += state.W11[i, i] * (before - row.mean)
-        return replace(state, W12=W12, T=slab * (W12 != 0), columns=Columns(X1, X2))
+        return replace(state, T=slab * (state.W12 != 0))
+
+
+def own(state: ChainState) -> ChainState:
+    """The state with copies of what changes."""
+    assert state.columns is not None
+    return replace(state, W12=state.W12.copy(), columns=replace(state.columns, X1=state.columns.X1.copy()))
 
 
 def row_at(
-    places: Indices | slice,
-    W12: Array,
-    X1: Array,
-    X2: Array,
-    M: Array,
-    W11: Array,
+    state: ChainState,
     U: Array,
+    M: Array,
     i: int,
+    places: Indices | slice,
     codes: Indices,
-    slab: float,
     odds: float,
+    slab: float,
 ) -> Row:
     """Row i at these places, ``M = X2 W21``."""
-    F = np.ascontiguousarray(X2.T[places])
+    assert state.columns is not None
+    X1, W11, w = state.columns.X1, state.W11, state.W12[:, places]
+    F = np.ascontiguousarray(state.columns.X2.T[places])
     mean = X1[:, i] - (X1 @ W11[:, i] + M[:, i]) / W11[i, i]
-    sizes, product = np.einsum("kr,kr->k", F, F), U[i] @ W12[:, places]
-    laws = 1 / W11[i, i], U[i, i], slab, odds
-    return Row(W12[i, places].copy(), product, F, sizes, X1[:, i].copy(), mean, mean + M @ U[:, i], codes, *laws)
+    sizes, laws = np.einsum("kr,kr->k", F, F), (1 / W11[i, i], U[i, i], slab, odds)
+    return Row(w[i].copy(), U[i] @ w, F, sizes, X1[:, i].copy(), mean, mean + M @ U[:, i], codes, *laws)
 
 
 @njit(cache=True)
@@ -141,7 +145,7 @@ def moves(rng: np.random.Generator, row: Row, times: int) -> None:
 @njit(cache=True)
 def step(rng: np.random.Generator, row: Row, j: int, vanish: bool) -> None:
     """Propose that the edge at j (-1: none yet) goes to another place, or that it vanishes; decide."""
-    cuts, gaps = lay_cuts(rng, row.x, row.codes)
+    cuts, gaps = cells.lay_cuts(rng, row.x, row.codes)
     old = row.w[j] if j >= 0 else 0.0
     if j >= 0:
         put(row, j, 0.0)
@@ -152,8 +156,8 @@ def step(rng: np.random.Generator, row: Row, j: int, vanish: bool) -> None:
     ratio = worth(row, cuts, k, new, b, h, weights) - worth(row, cuts, j, old, b, h, weights)
     if k >= 0:
         put(row, k, new)
-    x = draw_between(rng, row, cuts)
-    if -rng.standard_exponential() <= ratio + gaps - log_gaps(x, row.codes):
+    x = cells.draw_between(rng, row.mean, row.variance, row.codes, cuts)
+    if -rng.standard_exponential() <= ratio + gaps - cells.log_gaps(x, row.codes):
         row.x[:] = x
     else:
         if k >= 0:
@@ -179,7 +183,9 @@ def slopes(row: Row, cuts: Array) -> tuple[Array, Array]:
     pull, tight = -row.e, 0.0
     for r in range(len(pull)):
         if row.codes[r] >= 0:
-            _, mean, narrowing = cell(row.mean[r], row.variance, cuts[row.codes[r]], cuts[row.codes[r] + 1])
+            _, mean, narrowing = cells.moments(
+                row.mean[r], row.variance, cuts[row.codes[r]], cuts[row.codes[r] + 1]
+            )
             pull[r] -= mean
             tight += narrowing / len(pull)
     b = np.dot(row.F, pull) - row.product
@@ -245,75 +251,9 @@ def ascent(row: Row, cuts: Array, k: int, w: float) -> tuple[float, float, float
     for r in range(len(f)):
         if row.codes[r] >= 0:
             mean = row.mean[r] - w * row.variance * f[r]
-            log_mass, pull, tight = cell(mean, row.variance, cuts[row.codes[r]], cuts[row.codes[r] + 1])
+            code = row.codes[r]
+            log_mass, pull, tight = cells.moments(mean, row.variance, cuts[code], cuts[code + 1])
             value += log_mass
             slope -= pull * f[r]
             curvature += tight * row.variance * f[r] * f[r]
     return value, slope, curvature
-
-
-# Cuts and cells ---------------------------------------------------------------------------------------
-
-
-@njit(cache=True)
-def cell(mean: float, variance: float, lower: float, upper: float) -> tuple[float, float, float]:
-    """Of a normal cell between bounds: log probability, ``E x - mean``, and which share of its variance it loses.
-
-    On the side where the interval lies farther to the right, where tails keep their digits.
-    """
-    sd = math.sqrt(variance)
-    low, high, sign = (lower - mean) / sd, (upper - mean) / sd, 1.0
-    if -low > high:
-        low, high, sign = -high, -low, -1.0
-    mass = 0.5 * (math.erfc(low * math.sqrt(0.5)) - math.erfc(high * math.sqrt(0.5)))
-    if mass < 1e-290:  # beyond 36 standard deviations: an exponential law, narrow intervals aside
-        series = math.log1p(-(1.0 - 3.0 / low**2) / low**2) if low > 1.0 else 0.0
-        return series - 0.5 * low * low - math.log(abs(low)) - LOG_ROOT_2PI, sign * sd * (low + 1.0 / low), 1.0
-    at_low = math.exp(-0.5 * low * low - LOG_ROOT_2PI) / mass
-    at_high = math.exp(-0.5 * high * high - LOG_ROOT_2PI) / mass
-    mean = at_low - at_high
-    edges = (low * at_low if low > -np.inf else 0.0) - (high * at_high if high < np.inf else 0.0)
-    return math.log(mass), sign * sd * mean, min(max(mean * mean - edges, 0.0), 1.0)
-
-
-@njit(cache=True)
-def lay_cuts(rng: np.random.Generator, x: Array, codes: Indices) -> tuple[Array, float]:
-    """A cut in every gap between levels, with infinity at both ends; and the sum of the gaps' logarithms."""
-    low, high = edges_of_gaps(x, codes)
-    cuts = np.full(len(low) + 2, np.inf)
-    cuts[0] = -np.inf
-    for k in range(len(low)):
-        cuts[k + 1] = low[k] + rng.random() * (high[k] - low[k])
-    return cuts, np.log(high - low).sum()
-
-
-@njit(cache=True)
-def log_gaps(x: Array, codes: Indices) -> float:
-    """The sum of the logarithms of the gaps between levels."""
-    low, high = edges_of_gaps(x, codes)
-    return np.log(high - low).sum()
-
-
-@njit(cache=True)
-def edges_of_gaps(x: Array, codes: Indices) -> tuple[Array, Array]:
-    """The largest cell of every level but the last, the smallest of every level but the first."""
-    bottom, top = np.full(codes.max() + 1, np.inf), np.full(codes.max() + 1, -np.inf)
-    for r in range(len(x)):
-        if codes[r] >= 0:
-            bottom[codes[r]] = min(bottom[codes[r]], x[r])
-            top[codes[r]] = max(top[codes[r]], x[r])
-    return top[:-1], bottom[1:]
-
-
-@njit(cache=True)
-def draw_between(rng: np.random.Generator, row: Row, cuts: Array) -> Array:
-    """The column, every observed cell between the cuts of its level."""
-    x, sd = row.mean.copy(), math.sqrt(row.variance)
-    for r in range(len(x)):
-        code, t = row.codes[r], 0.0
-        if code < 0:
-            t = rng.standard_normal()
-        else:
-            t = truncated_normal.between(rng, (cuts[code] - x[r]) / sd, (cuts[code + 1] - x[r]) / sd)
-        x[r] += sd * t
-    return x

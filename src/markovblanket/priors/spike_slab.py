@@ -23,24 +23,31 @@ class SpikeSlab(ScaleMixture):
     Parameters
     ----------
     inclusion : float, optional
-        Prior probability of an edge. By default it is learned, with a ``Beta(edges, gaps)`` hyperprior.
+        Prior probability of an edge. By default it is learned, with a ``Beta(edges, gaps)`` hyperprior, in which
+        ``gaps`` is the number of other variables: one neighbour per query variable is expected, and many more are
+        possible.
     slab : float, optional
         Variance of the entries that are not zero. By default it is learned, with an inverse gamma hyperprior
         ``slab ~ InverseGamma(shape, rate)``.
     edges, gaps, shape, rate : float
         The hyperpriors.
 
+    References
+    ----------
+    Castillo, I., Schmidt-Hieber, J. and van der Vaart, A. (2015). Bayesian linear regression with sparse priors.
+    Annals of Statistics 43, 1986-2018. (Why ``gaps`` should grow with the number of variables.)
+
     Examples
     --------
     >>> from markovblanket.priors import SpikeSlab
     >>> SpikeSlab(inclusion=0.1)
-    SpikeSlab(inclusion=0.1, slab=None, edges=1.0, gaps=1.0, shape=2.0, rate=0.5)
+    SpikeSlab(inclusion=0.1, slab=None, edges=1.0, gaps=None, shape=2.0, rate=0.5)
     """
 
     inclusion: float | None = None
     slab: float | None = None
     edges: float = 1.0
-    gaps: float = 1.0
+    gaps: float | None = None
     shape: float = 2.0
     rate: float = 0.5
 
@@ -81,7 +88,8 @@ class SpikeSlab(ScaleMixture):
     def draw_scales(self, rng: np.random.Generator, W12: Array, hyper: Hyper) -> tuple[Array, Hyper]:
         """``inclusion | W12`` is beta, ``slab | W12`` inverse gamma; ``t`` is ``slab`` where ``w`` is not zero."""
         edges = np.count_nonzero(W12)
-        inclusion = self.inclusion or rng.beta(self.edges + edges, self.gaps + W12.size - edges)
+        gaps = (self.gaps or W12.shape[1]) + W12.size - edges
+        inclusion = self.inclusion or rng.beta(self.edges + edges, gaps)
         rate = self.rate + 0.5 * float(np.vdot(W12, W12))
         slab = self.slab or rate / rng.gamma(self.shape + 0.5 * edges)
         return slab * (W12 != 0), self._hyper(inclusion, slab)
