@@ -292,8 +292,8 @@ def test_a_run_that_did_not_converge_says_so(data):
 
 @pytest.mark.filterwarnings("error")
 def test_a_long_run_converges_without_a_word(data):
-    posterior = mb.estimate(data.table, data.query, seed=1, margins="gaussian", progress=False)
-    assert posterior.diagnostics().converged
+    posterior = mb.estimate(data.table, data.query, draws=2000, seed=1, margins="gaussian", progress=False)
+    assert posterior.diagnostics().converged, posterior.diagnostics().problems
 
 
 def test_the_settings_are_enough_to_do_it_again(data):

@@ -108,7 +108,7 @@ def test_strongest_true_edges_are_in_the_support(clinic, fitted):
 
 
 @short
-@pytest.mark.parametrize("rule", [{}, {"level": 0.5}, {"fdr": 0.2}])
+@pytest.mark.parametrize("rule", [{}, {"level": 0.5}, {"fdr": 0.2}, {"inclusion": 0.2}])
 def test_support_is_the_union_of_the_blankets(rule):
     X, Y = linear(noise=4.0)
     model = quick(**rule).fit(X, Y)
@@ -120,7 +120,7 @@ def test_support_is_the_union_of_the_blankets(rule):
 def test_rules_differ():
     """Or the test above would not notice a rule that is dropped."""
     X, Y = linear(noise=4.0)
-    sizes = [quick(**rule).fit(X, Y).support_.sum() for rule in ({"level": 0.999}, {"level": 0.02})]
+    sizes = [quick(**rule).fit(X, Y).support_.sum() for rule in ({"inclusion": 0.99}, {"inclusion": 0.02})]
     assert sizes == sorted(set(sizes))
 
 
@@ -354,9 +354,10 @@ def test_sparse_data_are_refused(change):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"level": 0.9, "fdr": 0.1}, "not by both"),
+        ({"level": 0.9, "fdr": 0.1}, "one of them"),
         ({"level": 1.5}, "level=1.5"),
         ({"fdr": 0.0}, "fdr=0.0"),
+        ({"inclusion": 2.0}, "inclusion=2.0"),
     ],
 )
 def test_a_bad_rule_is_refused_before_anything_runs(settings, message, monkeypatch):

@@ -26,7 +26,15 @@ from markovblanket.store import KeepDraws, KeepSummary
 
 # Short runs are the point here, so an unconverged one is no news.
 pytestmark = pytest.mark.filterwarnings("ignore::markovblanket.ConvergenceWarning")
-QUICK = {"margins": "gaussian", "chains": 2, "warmup": 30, "draws": 41, "seed": 5, "progress": False}
+QUICK = {
+    "prior": "laplace",
+    "margins": "gaussian",
+    "chains": 2,
+    "warmup": 30,
+    "draws": 41,
+    "seed": 5,
+    "progress": False,
+}
 
 
 @pytest.fixture(scope="module")

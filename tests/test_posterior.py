@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 
 import markovblanket as mb
-from markovblanket import arviz_bridge
+from markovblanket import arviz_bridge, selection
 from markovblanket.axes import name_axes
 from markovblanket.observed import Observed
 from markovblanket.posterior import Posterior
@@ -155,7 +155,8 @@ def test_query_edges_come_from_w11():
         ({"level": 0}, "level=0"),
         ({"level": -1, "all": True}, "level=-1"),
         ({"fdr": 0.0}, "fdr=0.0"),
-        ({"level": 0.9, "fdr": 0.1}, "not by both"),
+        ({"level": 0.9, "fdr": 0.1}, "one of them"),
+        ({"inclusion": 0.5}, "without exact zeros"),
     ],
 )
 def test_impossible_rules_are_refused(rule, message):
@@ -376,3 +377,15 @@ def test_what_is_no_posterior_is_refused(tmp_path):
     (tmp_path / "run" / "settings.json").write_text(json.dumps(settings | {"format": 99}))
     with pytest.raises(ValueError, match="another format"):
         mb.load(tmp_path / "run")
+
+
+# Rules ------------------------------------------------------------------------------------------------
+
+
+def test_exact_zeros_are_selected_by_inclusion_unless_another_rule_is_asked_for():
+    included, sign = np.array([[0.5, 0.49, 0.99]]), np.array([[0.45, 0.48, 0.98]])
+    assert selection.select(sign, included).tolist() == [[True, False, True]]
+    assert selection.select(sign, included, inclusion=0.6).tolist() == [[False, False, True]]
+    assert selection.select(sign, included, level=0.95).tolist() == [[False, False, True]]
+    assert selection.select(sign, included, level=0.98).tolist() == [[False, False, False]]
+    assert selection.select(sign, included, fdr=0.3).tolist() == [[False, True, True]]

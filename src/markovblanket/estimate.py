@@ -39,7 +39,7 @@ def estimate(
     scatter: npt.ArrayLike | None = None,
     n: int | None = None,
     names: Sequence[Any] | None = None,
-    prior: str | Prior = "laplace",
+    prior: str | Prior = "spike-slab",
     margins: str = "auto",
     kinds: Mapping[Any, Any] | None = None,
     solver: str | Solver = "dual",
@@ -72,7 +72,7 @@ def estimate(
     names : sequence, optional
         With ``scatter``: names of its variables; positions by default.
     prior : str or prior
-        ``"laplace"`` (rate learned), ``"horseshoe"``, ``"spike-slab"`` (exact zeros), ``"normal"``, or an instance
+        ``"spike-slab"`` (exact zeros), ``"laplace"`` (rate learned), ``"horseshoe"``, ``"normal"``, or an instance
         such as ``Laplace(gamma=200)`` or ``Horseshoe(edges=20)``.
     margins : str
         ``"auto"``: a Gaussian copula; complete continuous columns as normal scores, all others (with levels or

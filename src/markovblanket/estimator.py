@@ -37,7 +37,8 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
     Parameters
     ----------
     prior : str or prior
-        ``"laplace"`` (rate learned), ``"normal"``, or an instance such as ``Laplace(gamma=200)``.
+        ``"spike-slab"`` (exact zeros), ``"laplace"`` (rate learned), ``"horseshoe"``, ``"normal"``, or an instance
+        such as ``Laplace(gamma=200)``.
     solver : str or solver
         ``"dual"``, linear in the number of features, or ``"dense"``, the slow reference.
     level : float, optional
@@ -45,6 +46,8 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
         own rule.
     fdr : float, optional
         Instead: the largest set of edges whose mean local false sign rate is at most this.
+    inclusion : float, optional
+        Instead: edges whose probability of inclusion is at least this.
     chains, warmup, draws, thin : int
         Independent chains; sweeps discarded; draws kept per chain; sweeps per kept draw.
     random_state : int, numpy.random.RandomState or None
@@ -81,20 +84,21 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
     >>> import markovblanket as mb
     >>> clinic = mb.simulate(rows=300, query=2, rest=12, density=0.1, seed=1)
     >>> X, y = clinic.table.drop(columns=clinic.query), clinic.table[clinic.query]
-    >>> model = mb.MarkovBlanket(level=0.98, chains=2, warmup=200, draws=800, random_state=1).fit(X, y)
+    >>> model = mb.MarkovBlanket(chains=2, warmup=200, draws=800, random_state=1).fit(X, y)
     >>> model.get_feature_names_out().tolist()
-    ['V04', 'V09', 'V12']
+    ['V04', 'V12']
     >>> round(model.score(X, y), 1)
     0.3
     """
 
     def __init__(
         self,
-        prior: str | Prior = "laplace",
+        prior: str | Prior = "spike-slab",
         *,
         solver: str | Solver = "dual",
         level: float | None = None,
         fdr: float | None = None,
+        inclusion: float | None = None,
         chains: int = 4,
         warmup: int = 1000,
         draws: int = 1000,
@@ -108,6 +112,7 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
         self.solver = solver
         self.level = level
         self.fdr = fdr
+        self.inclusion = inclusion
         self.chains = chains
         self.warmup = warmup
         self.draws = draws
@@ -132,13 +137,13 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
         MarkovBlanket
             Itself, fitted.
         """
-        selection.select(np.empty(0), self.level, self.fdr)  # a bad rule is refused before anything runs
+        selection.select(np.empty(0), np.empty(0), **self._rule)  # a bad rule is refused before anything runs
         X, Y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=2)
         Y = check_array(Y, ensure_2d=False, dtype=np.float64, input_name="y")
         rest = [str(name) for name in getattr(self, "feature_names_in_", feature_names(X.shape[1]))]
         query = target_names(y, Y.shape, rest)
         self.posterior_ = self._estimate(np.column_stack([Y, X]), query, rest)
-        self.support_ = self.posterior_.selected(self.level, fdr=self.fdr).to_numpy().any(axis=0)
+        self.support_ = self.posterior_.selected(**self._rule).to_numpy().any(axis=0)
         coef, intercept = on_data_scale(self.posterior_)
         self.coef_: Array = coef if Y.ndim == 2 else coef[0]
         self.intercept_: Array | float = intercept if Y.ndim == 2 else float(intercept[0])
@@ -163,6 +168,11 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
         X = validate_data(self, X, dtype=np.float64, reset=False)
         mean = X @ self.coef_.T + self.intercept_
         return (mean, predictive_sd(self.posterior_, X).reshape(mean.shape)) if return_std else mean
+
+    @property
+    def _rule(self) -> dict[str, Any]:
+        """By which edges are selected."""
+        return {"level": self.level, "fdr": self.fdr, "inclusion": self.inclusion}
 
     def _estimate(self, values: Array, query: list[str], rest: list[str]) -> Posterior:
         """The front door, with this estimator's settings."""

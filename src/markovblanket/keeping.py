@@ -59,7 +59,7 @@ class Keeping:
         (draws, effort), streams = name_axes(arrays, query, rest), name_streams(arrays)
         posterior = Posterior(draws, effort, observed, settings, streams)
         if self.kept == "disk":
-            posterior.draws = saving.complete(Path(self.asked), posterior.groups(), settings)
+            posterior.draws = saving.complete(Path(self.asked), posterior.datasets(), settings)
         return posterior
 
 

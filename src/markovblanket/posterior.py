@@ -20,9 +20,8 @@ from markovblanket.diagnosis import Diagnostics, diagnose
 from markovblanket.imputation import Imputed
 from markovblanket.observed import Observed
 from markovblanket.prediction import Fit, Prediction
+from markovblanket.selection import DEFAULT_LEVEL
 from markovblanket.summaries import describe, stacked, take
-
-DEFAULT_LEVEL = 0.95
 
 
 class Posterior:
@@ -121,19 +120,36 @@ class Posterior:
         exact_zeros = self.settings.get("prior", {}).get("name") == "SpikeSlab"
         return self._frame(sources.inclusion(self._edges, exact_zeros))
 
-    def selected(self, level: float | None = None, *, fdr: float | None = None) -> pd.DataFrame:
+    def selected(
+        self, level: float | None = None, *, fdr: float | None = None, inclusion: float | None = None
+    ) -> pd.DataFrame:
         """Which pairs a rule selects, as in :meth:`edges`: query by variable, true or false."""
-        return self._frame(selection.select(self.sign_probability.to_numpy(), level, fdr, DEFAULT_LEVEL))
+        included = self.inclusion.to_numpy()
+        known = None if np.isnan(included).any() else included
+        probability = self.sign_probability.to_numpy()
+        return self._frame(selection.select(probability, known, level=level, fdr=fdr, inclusion=inclusion))
 
-    def edges(self, level: float | None = None, *, fdr: float | None = None, all: bool = False) -> pd.DataFrame:
+    def edges(
+        self,
+        level: float | None = None,
+        *,
+        fdr: float | None = None,
+        inclusion: float | None = None,
+        all: bool = False,
+    ) -> pd.DataFrame:
         """The edges between query and rest that a rule selects, surest first.
+
+        Without a rule: those whose probability of inclusion is at least 1/2, if the prior has exact zeros, else
+        those whose 95 % interval excludes zero.
 
         Parameters
         ----------
         level : float, optional
-            Select where the central credible interval at this level excludes zero; 0.95 by default.
+            Select where the central credible interval at this level excludes zero.
         fdr : float, optional
             Instead: the largest set whose mean local false sign rate is at most this.
+        inclusion : float, optional
+            Instead: those whose probability of inclusion is at least this.
         all : bool
             Instead: every pair.
 
@@ -141,13 +157,13 @@ class Posterior:
         -------
         pandas.DataFrame
             A row per edge: query, variable; mean ``weight``, ``sd``, and ``lower``, ``upper`` ends of the
-            central interval at ``level``; ``partial_correlation`` (mean); ``sign_probability`` of the likelier
-            sign; ``inclusion`` (missing if the prior has no exact zero); ``rhat`` and bulk ``ess``, missing for
-            an edge that is never included.
+            central interval at ``level`` (or 95 %); ``partial_correlation`` (mean); ``sign_probability`` of the
+            likelier sign; ``inclusion`` (missing if the prior has no exact zero); ``rhat`` and bulk ``ess``,
+            missing for an edge that is never included.
             With a summary, R-hat is the plain one of half chains (else ArviZ's, rank-normalised), ESS that of
             the mean by batches, and the interval is read off a histogram.
         """
-        i, j = self._positions(all, level, fdr)
+        i, j = self._positions(all, level=level, fdr=fdr, inclusion=inclusion)
         table = self._edges.table(i, j, DEFAULT_LEVEL if level is None else level)
         table.insert(table.columns.get_loc("rhat"), "inclusion", self.inclusion.to_numpy()[i, j])
         return edgetable.surest_first({"query": take(self.query, i), "variable": take(self.variables, j)}, table)
@@ -155,22 +171,24 @@ class Posterior:
     def query_edges(
         self, level: float | None = None, *, fdr: float | None = None, all: bool = False
     ) -> pd.DataFrame:
-        """The edges among the query variables, from ``W11``; rules and columns as in :meth:`edges`."""
+        """The edges among the query variables, from ``W11``, which has no exact zeros; else as :meth:`edges`."""
         probability = edgetable.sign_probability_among(self.W11.values)
-        chosen = (
-            np.ones_like(probability, bool) if all else selection.select(probability, level, fdr, DEFAULT_LEVEL)
-        )
+        chosen = np.ones_like(probability, bool) if all else selection.select(probability, level=level, fdr=fdr)
         return edgetable.among(self.query, self.W11.values, chosen, DEFAULT_LEVEL if level is None else level)
 
-    def blanket(self, level: float | None = None, *, fdr: float | None = None) -> dict[Any, list[Any]]:
+    def blanket(
+        self, level: float | None = None, *, fdr: float | None = None, inclusion: float | None = None
+    ) -> dict[Any, list[Any]]:
         """The selected neighbours of each query variable, surest first."""
-        edges = self.edges(level, fdr=fdr)
+        edges = self.edges(level, fdr=fdr, inclusion=inclusion)
         return {name: edges.loc[edges["query"] == name, "variable"].tolist() for name in self.query}
 
-    def graph(self, level: float | None = None, *, fdr: float | None = None) -> nx.Graph:
+    def graph(
+        self, level: float | None = None, *, fdr: float | None = None, inclusion: float | None = None
+    ) -> nx.Graph:
         """The selected network, query edges included, ready for GraphML; nodes say whether they are ``query``."""
         inner = self.query_edges(level, fdr=fdr).rename(columns={"other": "variable"})
-        return edgetable.graph(self.query, pd.concat([self.edges(level, fdr=fdr), inner]))
+        return edgetable.graph(self.query, pd.concat([self.edges(level, fdr=fdr, inclusion=inclusion), inner]))
 
     # Summaries ----------------------------------------------------------------------------------------
 
@@ -258,9 +276,9 @@ class Posterior:
 
         The table is written too, since predictions and completed tables take it.
         """
-        saving.write(Path(path), self.groups(), self.settings)
+        saving.write(Path(path), self.datasets(), self.settings)
 
-    def groups(self) -> dict[str, xr.Dataset]:
+    def datasets(self) -> dict[str, xr.Dataset]:
         """The data sets of which this posterior is made, by name."""
         streams = {} if self.streams is None else {"streams": self.streams}
         return {"draws": self.draws, "effort": self.effort, **self.observed.to_datasets(), **streams}
@@ -271,11 +289,9 @@ class Posterior:
     def _edges(self) -> sources.EdgeStatistics:
         return sources.edge_statistics(self.draws, self.streams)
 
-    def _positions(self, all: bool, level: float | None = None, fdr: float | None = None) -> Any:
+    def _positions(self, all: bool, **rule: float | None) -> Any:
         """Rows and columns of the edges that a rule selects, or of all."""
-        return np.nonzero(
-            np.ones(self.sign_probability.shape) if all else self.selected(level, fdr=fdr).to_numpy()
-        )
+        return np.nonzero(np.ones(self.sign_probability.shape) if all else self.selected(**rule).to_numpy())
 
     def _frame(self, values: Any) -> pd.DataFrame:
         """A matrix like ``W12`` with its names."""

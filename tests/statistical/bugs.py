@@ -266,6 +266,7 @@ PLAIN = [
     Bug("one power of tau too many", replace(HORSESHOES_ONE, prior=horseshoes.OffByOne(**HORSESHOE))),
     Bug("own part left in", replace(SPIKED, prior=entrywise.WithoutOwnPart(**SPIKE))),
     Bug("Bayes factor without volume", replace(SPIKED, prior=entrywise.WithoutVolume(**SPIKE))),
+    Bug("a row redrawn as if uncorrelated", replace(SPIKED_WIDE, prior=entrywise.RedrawnApart(**SPIKE))),
     Bug("relocated to any place", replace(SPIKED_WIDE, prior=entrywise.AnyPlace(**SPIKE))),
     Bug("gaps not counted", replace(SPIKED, prior=GapsNotCounted(**SPIKE))),
     Bug("slab of all entries", replace(SPIKED, prior=SlabOfAll(**SPIKE))),

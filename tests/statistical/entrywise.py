@@ -13,6 +13,7 @@ import numpy as np
 
 from markovblanket.contracts import Array, ChainState, Scatter, SolveInfo, Solver
 from markovblanket.priors import SpikeSlab
+from markovblanket.priors.spike_slab import passes
 
 Generator = np.random.Generator
 
@@ -48,6 +49,19 @@ def relocate(
     return W
 
 
+def redraw(rng: Generator, W12: Array, U: Array, S12: Array, A: Array, v: float, flaw: str = "") -> Array:
+    """Entries that are not zero, row by row, those of a row together."""
+    W = W12.copy()
+    for i in range(len(U)):
+        J = np.flatnonzero(W[i])
+        W[i, J] = 0.0
+        H, b = U[i, i] * A[np.ix_(J, J)] + np.eye(len(J)) / v, -(S12 + U @ W @ A)[i, J]
+        H = np.diag(np.diag(H)) if flaw == "apart" else H
+        L = np.linalg.cholesky(H)
+        W[i, J] = np.linalg.solve(L.T, np.linalg.solve(L, b) + rng.standard_normal(len(J)))
+    return W
+
+
 def log_evidence(b: float, c: float, v: float, flaw: str = "") -> float:
     """``log int N(w; 0, v) exp(b w - c w^2 / 2) dw``."""
     volume = 0.0 if flaw == "volume" else math.log(1 + v * c)
@@ -66,11 +80,14 @@ class Plain(SpikeSlab):
         inclusion, slab = self._values(state.hyper)
         U, A = np.linalg.inv(state.W11), scatter.F.T @ scatter.F + np.eye(scatter.F.shape[1])
         odds = math.log(inclusion / (1 - inclusion))
-        W12 = visit(rng, state.W12, U, scatter.S12, A, odds, slab, self.flaw)
-        neighbours, queries = np.nonzero(W12.T)
-        if len(queries):
-            k = rng.integers(len(queries))
-            W12 = relocate(rng, W12, U, scatter.S12, A, slab, queries[k], neighbours[k], self.flaw)
+        W12 = state.W12
+        for _ in range(passes(len(U), *scatter.F.T.shape)):
+            W12 = visit(rng, W12, U, scatter.S12, A, odds, slab, self.flaw)
+            neighbours, queries = np.nonzero(W12.T)
+            if len(queries):
+                k = rng.integers(len(queries))
+                W12 = relocate(rng, W12, U, scatter.S12, A, slab, queries[k], neighbours[k], self.flaw)
+                W12 = redraw(rng, W12, U, scatter.S12, A, slab, self.flaw)
         return W12, SolveInfo()
 
 
@@ -84,6 +101,12 @@ class WithoutVolume(Plain):
     """Bayes factors without the slab's volume."""
 
     flaw = "volume"
+
+
+class RedrawnApart(Plain):
+    """Entries of a row redrawn together as if their variables were uncorrelated."""
+
+    flaw = "apart"
 
 
 class AnyPlace(Plain):

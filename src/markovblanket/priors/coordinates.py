@@ -23,10 +23,13 @@ import numpy as np
 from numba import njit
 
 from markovblanket.contracts import Array
+from markovblanket.variates.factors import canonical_normal
 
 # Columns per product: enough for BLAS to be fast, few enough that a correction within the block is cheap.
 BLOCK = 32
 RARE = 0.02
+# Entries drawn together, of a row that has more.
+MOST = 150
 
 
 @njit(cache=True)
@@ -68,9 +71,9 @@ def visit(
                     new = draw_entry(rng, b, h, odds, v, rare)
                 if new != w[i]:
                     if changes == before:
-                        gram = np.dot(block, block[k])
+                        gram = np.dot(block[k:], block[k])  # those before it are done
                     shift(R, new - w[i], U[i], block[k])
-                    shift(products, new - w[i], gram, U[i])
+                    shift(products[k:], new - w[i], gram, U[i])
                     uw += (new - w[i]) * U[i]
                     w[i] = new
                     changes += 1
@@ -131,6 +134,28 @@ def relocate(
     W21[k, i] = -products[k] / h + rng.standard_normal() / math.sqrt(h)
     shift(R, W21[k, i], U[i], FT[k])
     return k
+
+
+@njit(cache=True)
+def redraw(rng: np.random.Generator, W21: Array, U: Array, R: Array, FT: Array, v: float) -> None:
+    """Entries that are not zero, a row at a time: ``N(H^-1 b, H^-1)`` with ``H = u_ii (I + F_J'F_J) + I/v``.
+
+    Which they are stays. One at a time, entries of correlated variables creep.
+    """
+    for i in range(len(U)):
+        places = np.flatnonzero(W21[:, i])[:MOST]
+        F, w = FT[places], W21[places, i]
+        before = np.dot(w, F)
+        b = -np.dot(F, R[i] - U[i, i] * before)
+        for k in range(len(places)):
+            b[k] -= np.dot(U[i], W21[places[k]]) - U[i, i] * w[k]
+        H = U[i, i] * np.dot(F, F.T)
+        for k in range(len(places)):
+            H[k, k] += U[i, i] + 1.0 / v
+        w = canonical_normal(rng, H, b)
+        for k in range(len(places)):
+            W21[places[k], i] = w[k]
+        shift(R, 1.0, U[i], np.dot(w, F) - before)
 
 
 @njit(cache=True)

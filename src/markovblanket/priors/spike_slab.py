@@ -11,6 +11,8 @@ from markovblanket.contracts import Array, ChainState, Hyper, RowLaw, Scatter, S
 from markovblanket.priors import coordinates
 from markovblanket.priors.scale_mixture import ScaleMixture, draw_common_factor
 
+CHEAP = 600_000
+
 
 @dataclass(frozen=True)
 class SpikeSlab(ScaleMixture):
@@ -68,16 +70,21 @@ class SpikeSlab(ScaleMixture):
     def draw_cross(
         self, rng: np.random.Generator, state: ChainState, scatter: Scatter, solver: Solver
     ) -> tuple[Array, SolveInfo]:
-        """Every entry of ``W12`` given all others, then one of those that are not zero moved along its row."""
+        """Every entry of ``W12`` given all others; one that is not zero moved along its row; all of those redrawn.
+
+        Small problems have up to three such passes, which take less time than the rest of a sweep.
+        """
         odds, slab = self.zero_law(state.hyper)
         U, FT = np.linalg.inv(state.W11), np.ascontiguousarray(scatter.F.T)
         W21, a = state.W12.T.copy(order="C"), 1.0 + scatter.column_sizes
-        R = scatter.Y + U @ scatter.times_factor(state.W12)
-        changes = coordinates.visit(rng, W21, U, R, FT, a, odds, slab)
-        neighbours, queries = np.nonzero(W21)
-        if len(queries):
-            k = rng.integers(len(queries))
-            coordinates.relocate(rng, W21, U, R, FT, a, slab, queries[k], neighbours[k])
+        R, changes = scatter.Y + U @ scatter.times_factor(state.W12), 0
+        for _ in range(passes(len(U), *FT.shape)):
+            changes += coordinates.visit(rng, W21, U, R, FT, a, odds, slab)
+            neighbours, queries = np.nonzero(W21)
+            if len(queries):
+                k = rng.integers(len(queries))
+                coordinates.relocate(rng, W21, U, R, FT, a, slab, queries[k], neighbours[k])
+                coordinates.redraw(rng, W21, U, R, FT, slab)
         return W21.T.copy(order="C"), SolveInfo(changes)
 
     def zero_law(self, hyper: Hyper) -> tuple[float, float]:
@@ -121,3 +128,8 @@ class SpikeSlab(ScaleMixture):
     def _hyper(self, inclusion: float, slab: float) -> Hyper:
         learned = {"inclusion": (self.inclusion, inclusion), "slab": (self.slab, slab)}
         return {name: float(value) for name, (given, value) in learned.items() if given is None}
+
+
+def passes(p: int, q: int, m: int) -> int:
+    """How many passes over the entries fit into a sweep, by their multiplications: from one to three."""
+    return min(max(CHEAP // (p * q * m), 1), 3) if p * q * m else 1

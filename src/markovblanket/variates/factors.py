@@ -6,6 +6,8 @@ functions cost several times the work.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import njit
 from scipy.linalg.lapack import dtrtrs
@@ -136,3 +138,23 @@ def forward(L: Array, M: Array) -> Array:
             X[i] -= L[i, k] * X[k]
         X[i] /= L[i, i]
     return X
+
+
+@njit(cache=True)
+def canonical_normal(rng: np.random.Generator, H: Array, b: Array) -> Array:
+    """A draw from ``N(H^-1 b, H^-1)``, for compiled callers; H, symmetric and positive definite, is overwritten.
+
+    With ``H = L L'`` it is ``L'^-1 (L^-1 b + z)``, z standard normal.
+    """
+    d, x = len(b), b.copy()
+    for i in range(d):
+        for k in range(i + 1):
+            rest = H[i, k] - np.dot(H[i, :k], H[k, :k])
+            H[i, k] = math.sqrt(rest) if i == k else rest / H[k, k]
+        x[i] = (x[i] - np.dot(H[i, :i], x[:i])) / H[i, i]
+    for i in range(d):
+        x[i] += rng.standard_normal()
+    for i in range(d - 1, -1, -1):
+        x[i] /= H[i, i]
+        x[:i] -= x[i] * H[i, :i]
+    return x
