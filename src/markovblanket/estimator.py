@@ -86,7 +86,7 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
     >>> X, y = clinic.table.drop(columns=clinic.query), clinic.table[clinic.query]
     >>> model = mb.MarkovBlanket(chains=2, warmup=200, draws=800, random_state=1).fit(X, y)
     >>> model.get_feature_names_out().tolist()
-    ['V04', 'V12']
+    ['V04', 'V09', 'V12']
     >>> round(model.score(X, y), 1)
     0.3
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -69,6 +69,14 @@ class Observed:
         """Refuse what a scatter matrix cannot answer."""
         if not self.table.n:
             raise ValueError(f"{purpose} needs the rows of a table; this posterior was made from a scatter matrix")
+
+    def correlation(self, names: Sequence[Name]) -> Array:
+        """Of some of the remaining variables, as they entered the model; moving ones as they first stood."""
+        place = {name: j for j, name in enumerate(self.table.rest)}
+        X = self.start.X2[:, [place[name] for name in names]]
+        size = np.sqrt(np.einsum("rk,rk->k", X, X))
+        correlation: Array = X.T @ X / np.outer(size, size)
+        return correlation
 
     def samples(self, most: int) -> list[Sample]:
         """At most so many of the draws that kept their latent columns, evenly spaced: chain, and which of them."""

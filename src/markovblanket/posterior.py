@@ -7,13 +7,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 import xarray as xr
 from threadpoolctl import threadpool_limits
 
-from markovblanket import arviz_bridge, edgetable, reported, saving, selection, sources
+from markovblanket import arviz_bridge, reported, saving, sources
+from markovblanket.answers import EdgeAnswers
 from markovblanket.axes import edge_name
 from markovblanket.checking import predictive_checks
 from markovblanket.diagnosis import Diagnostics, diagnose
@@ -24,7 +24,7 @@ from markovblanket.selection import DEFAULT_LEVEL
 from markovblanket.summaries import describe, stacked, take
 
 
-class Posterior:
+class Posterior(EdgeAnswers):
     """Posterior draws of the blanket ``W12`` and the query block ``W11``.
 
     Weights are entries of the precision matrix of the standardised variables; a *negative* weight is a positive
@@ -62,11 +62,6 @@ class Posterior:
     # What was drawn -----------------------------------------------------------------------------------
 
     @property
-    def W11(self) -> xr.DataArray:
-        """Draws of the query block: (chain, draw, query, query_other)."""
-        return self.draws["W11"]
-
-    @property
     def W12(self) -> xr.DataArray:
         """Draws of the blanket: (chain, draw, query, variable)."""
         return sources.every_draw(self.draws)
@@ -80,16 +75,6 @@ class Posterior:
         )
 
     @property
-    def query(self) -> list[Any]:
-        """Names of the query variables."""
-        return list(self.draws["query"].values.tolist())
-
-    @property
-    def variables(self) -> list[Any]:
-        """Names of the remaining variables."""
-        return list(self.draws["variable"].values.tolist())
-
-    @property
     def hyperparameters(self) -> xr.Dataset:
         """Draws of what the prior learned."""
         return reported.hyperparameters(self.draws)
@@ -99,96 +84,6 @@ class Posterior:
         variables = f"{sizes['query']} query and {sizes['variable']} other variables"
         kept = "" if self.streams is None else f", kept {sources.kept_where(self.draws)}"
         return f"<Posterior: {variables}, {sizes['chain']} chains of {sizes['draw']} draws{kept}>"
-
-    def edge_draws(self, query: Any, variable: Any) -> xr.DataArray:
-        """Draws of the weight of one edge: (chain, draw)."""
-        return sources.draws_of_edge(self.draws, query, variable)
-
-    # Edges --------------------------------------------------------------------------------------------
-
-    @cached_property
-    def sign_probability(self) -> pd.DataFrame:
-        """``max(P(w > 0), P(w < 0))`` of every pair: query by variable."""
-        return self._frame(self._edges.sign_probability)
-
-    @cached_property
-    def inclusion(self) -> pd.DataFrame:
-        """The share of draws in which a weight is not exactly zero: query by variable.
-
-        Missing throughout if the prior has no exact zero.
-        """
-        exact_zeros = self.settings.get("prior", {}).get("name") == "SpikeSlab"
-        return self._frame(sources.inclusion(self._edges, exact_zeros))
-
-    def selected(
-        self, level: float | None = None, *, fdr: float | None = None, inclusion: float | None = None
-    ) -> pd.DataFrame:
-        """Which pairs a rule selects, as in :meth:`edges`: query by variable, true or false."""
-        included = self.inclusion.to_numpy()
-        known = None if np.isnan(included).any() else included
-        probability = self.sign_probability.to_numpy()
-        return self._frame(selection.select(probability, known, level=level, fdr=fdr, inclusion=inclusion))
-
-    def edges(
-        self,
-        level: float | None = None,
-        *,
-        fdr: float | None = None,
-        inclusion: float | None = None,
-        all: bool = False,
-    ) -> pd.DataFrame:
-        """The edges between query and rest that a rule selects, surest first.
-
-        Without a rule: those whose probability of inclusion is at least 1/2, if the prior has exact zeros, else
-        those whose 95 % interval excludes zero.
-
-        Parameters
-        ----------
-        level : float, optional
-            Select where the central credible interval at this level excludes zero.
-        fdr : float, optional
-            Instead: the largest set whose mean local false sign rate is at most this.
-        inclusion : float, optional
-            Instead: those whose probability of inclusion is at least this.
-        all : bool
-            Instead: every pair.
-
-        Returns
-        -------
-        pandas.DataFrame
-            A row per edge: query, variable; mean ``weight``, ``sd``, and ``lower``, ``upper`` ends of the
-            central interval at ``level`` (or 95 %); ``partial_correlation`` (mean); ``sign_probability`` of the
-            likelier sign; ``inclusion`` (missing if the prior has no exact zero); ``rhat`` and bulk ``ess``,
-            missing for an edge that is never included.
-            With a summary, R-hat is the plain one of half chains (else ArviZ's, rank-normalised), ESS that of
-            the mean by batches, and the interval is read off a histogram.
-        """
-        i, j = self._positions(all, level=level, fdr=fdr, inclusion=inclusion)
-        table = self._edges.table(i, j, DEFAULT_LEVEL if level is None else level)
-        table.insert(table.columns.get_loc("rhat"), "inclusion", self.inclusion.to_numpy()[i, j])
-        return edgetable.surest_first({"query": take(self.query, i), "variable": take(self.variables, j)}, table)
-
-    def query_edges(
-        self, level: float | None = None, *, fdr: float | None = None, all: bool = False
-    ) -> pd.DataFrame:
-        """The edges among the query variables, from ``W11``, which has no exact zeros; else as :meth:`edges`."""
-        probability = edgetable.sign_probability_among(self.W11.values)
-        chosen = np.ones_like(probability, bool) if all else selection.select(probability, level=level, fdr=fdr)
-        return edgetable.among(self.query, self.W11.values, chosen, DEFAULT_LEVEL if level is None else level)
-
-    def blanket(
-        self, level: float | None = None, *, fdr: float | None = None, inclusion: float | None = None
-    ) -> dict[Any, list[Any]]:
-        """The selected neighbours of each query variable, surest first."""
-        edges = self.edges(level, fdr=fdr, inclusion=inclusion)
-        return {name: edges.loc[edges["query"] == name, "variable"].tolist() for name in self.query}
-
-    def graph(
-        self, level: float | None = None, *, fdr: float | None = None, inclusion: float | None = None
-    ) -> nx.Graph:
-        """The selected network, query edges included, ready for GraphML; nodes say whether they are ``query``."""
-        inner = self.query_edges(level, fdr=fdr).rename(columns={"other": "variable"})
-        return edgetable.graph(self.query, pd.concat([self.edges(level, fdr=fdr, inclusion=inclusion), inner]))
 
     # Summaries ----------------------------------------------------------------------------------------
 
@@ -284,18 +179,6 @@ class Posterior:
         return {"draws": self.draws, "effort": self.effort, **self.observed.to_datasets(), **streams}
 
     # Inside -------------------------------------------------------------------------------------------
-
-    @cached_property
-    def _edges(self) -> sources.EdgeStatistics:
-        return sources.edge_statistics(self.draws, self.streams)
-
-    def _positions(self, all: bool, **rule: float | None) -> Any:
-        """Rows and columns of the edges that a rule selects, or of all."""
-        return np.nonzero(np.ones(self.sign_probability.shape) if all else self.selected(**rule).to_numpy())
-
-    def _frame(self, values: Any) -> pd.DataFrame:
-        """A matrix like ``W12`` with its names."""
-        return pd.DataFrame(values, index=self.query, columns=self.variables)
 
     @property
     def _fit(self) -> Fit:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -72,6 +72,14 @@ def draws_of_edge(draws: xr.Dataset, query: Any, variable: Any) -> xr.DataArray:
         return draws["W12"].sel(query=query, variable=variable)
     name = edge_name(query, variable)
     raise ValueError(f'the draws of {name} were not kept: estimate with keep="draws", or name it in named=[...]')
+
+
+def kept_variables(draws: xr.Dataset, query: Any, among: Iterable[Any]) -> list[Any]:
+    """Those of the variables whose edges with a query variable have all their draws."""
+    if "W12" in draws:
+        return list(among)
+    kept = set(draws["edge_variable"].values[draws["edge_query"].values == query].tolist())
+    return [name for name in among if name in kept]
 
 
 def kept_where(draws: xr.Dataset) -> str:

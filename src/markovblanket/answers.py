@@ -1,0 +1,166 @@
+"""Questions about edges: which, how large, how sure, and which variables share one."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from markovblanket import edgetable, groups, selection, sources
+from markovblanket.observed import Observed
+from markovblanket.selection import DEFAULT_LEVEL
+from markovblanket.summaries import take
+
+
+class EdgeAnswers:
+    """What a posterior says about edges."""
+
+    draws: xr.Dataset
+    streams: xr.Dataset | None
+    observed: Observed
+    settings: dict[str, Any]
+
+    @property
+    def W11(self) -> xr.DataArray:
+        """Draws of the query block: (chain, draw, query, query_other)."""
+        return self.draws["W11"]
+
+    @property
+    def query(self) -> list[Any]:
+        """Names of the query variables."""
+        return list(self.draws["query"].values.tolist())
+
+    @property
+    def variables(self) -> list[Any]:
+        """Names of the remaining variables."""
+        return list(self.draws["variable"].values.tolist())
+
+    def edge_draws(self, query: Any, variable: Any) -> xr.DataArray:
+        """Draws of the weight of one edge: (chain, draw)."""
+        return sources.draws_of_edge(self.draws, query, variable)
+
+    @cached_property
+    def sign_probability(self) -> pd.DataFrame:
+        """``max(P(w > 0), P(w < 0))`` of every pair: query by variable."""
+        return self._frame(self._edges.sign_probability)
+
+    @cached_property
+    def inclusion(self) -> pd.DataFrame:
+        """The share of draws in which a weight is not exactly zero: query by variable.
+
+        Missing throughout if the prior has no exact zero.
+        """
+        exact_zeros = self.settings.get("prior", {}).get("name") == "SpikeSlab"
+        return self._frame(sources.inclusion(self._edges, exact_zeros))
+
+    def selected(
+        self, level: float | None = None, *, fdr: float | None = None, inclusion: float | None = None
+    ) -> pd.DataFrame:
+        """Which pairs a rule selects, as in :meth:`edges`: query by variable, true or false."""
+        included = self.inclusion.to_numpy()
+        known = None if np.isnan(included).any() else included
+        probability = self.sign_probability.to_numpy()
+        return self._frame(selection.select(probability, known, level=level, fdr=fdr, inclusion=inclusion))
+
+    def edges(
+        self,
+        level: float | None = None,
+        *,
+        fdr: float | None = None,
+        inclusion: float | None = None,
+        all: bool = False,
+    ) -> pd.DataFrame:
+        """The edges between query and rest that a rule selects, surest first.
+
+        Without a rule: those whose probability of inclusion is at least 1/2, if the prior has exact zeros, else
+        those whose 95 % interval excludes zero.
+
+        Parameters
+        ----------
+        level : float, optional
+            Select where the central credible interval at this level excludes zero.
+        fdr : float, optional
+            Instead: the largest set whose mean local false sign rate is at most this.
+        inclusion : float, optional
+            Instead: those whose probability of inclusion is at least this.
+        all : bool
+            Instead: every pair.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row per edge: query, variable; mean ``weight``, ``sd``, and ``lower``, ``upper`` ends of the
+            central interval at ``level`` (or 95 %); ``partial_correlation`` (mean); ``sign_probability`` of the
+            likelier sign; ``inclusion`` (missing if the prior has no exact zero); ``rhat`` and bulk ``ess``,
+            missing for an edge that is never included.
+            With a summary, R-hat is the plain one of half chains (else ArviZ's, rank-normalised), ESS that of
+            the mean by batches, and the interval is read off a histogram.
+        """
+        i, j = self._positions(all, level=level, fdr=fdr, inclusion=inclusion)
+        table = self._edges.table(i, j, DEFAULT_LEVEL if level is None else level)
+        table.insert(table.columns.get_loc("rhat"), "inclusion", self.inclusion.to_numpy()[i, j])
+        return edgetable.surest_first({"query": take(self.query, i), "variable": take(self.variables, j)}, table)
+
+    def query_edges(
+        self, level: float | None = None, *, fdr: float | None = None, all: bool = False
+    ) -> pd.DataFrame:
+        """The edges among the query variables, from ``W11``, which has no exact zeros; else as :meth:`edges`."""
+        probability = edgetable.sign_probability_among(self.W11.values)
+        chosen = np.ones_like(probability, bool) if all else selection.select(probability, level=level, fdr=fdr)
+        return edgetable.among(self.query, self.W11.values, chosen, DEFAULT_LEVEL if level is None else level)
+
+    def blanket(
+        self, level: float | None = None, *, fdr: float | None = None, inclusion: float | None = None
+    ) -> dict[Any, list[Any]]:
+        """The selected neighbours of each query variable, surest first."""
+        edges = self.edges(level, fdr=fdr, inclusion=inclusion)
+        return {name: edges.loc[edges["query"] == name, "variable"].tolist() for name in self.query}
+
+    def graph(
+        self, level: float | None = None, *, fdr: float | None = None, inclusion: float | None = None
+    ) -> nx.Graph:
+        """The selected network, query edges included, ready for GraphML; nodes say whether they are ``query``."""
+        inner = self.query_edges(level, fdr=fdr).rename(columns={"other": "variable"})
+        return edgetable.graph(self.query, pd.concat([self.edges(level, fdr=fdr, inclusion=inclusion), inner]))
+
+    def groups(self, similar: float = 0.7, *, least: float = 0.01) -> pd.DataFrame:
+        """Near-duplicates that share an edge, surest first, each with the probability that one of them has it.
+
+        Parameters
+        ----------
+        similar : float
+            Members correlate with the likeliest of their group by at least this, in either direction.
+        least : float
+            Only variables with at least this probability of inclusion; with a summary, whose draws were kept.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row per group: query, ``variables`` (likeliest first), ``probability``, and the ``likeliest`` one's.
+        """
+        self.observed.require_rows("looking for near-duplicates")
+        found = []
+        for query, share in self.inclusion.iterrows():
+            names = sources.kept_variables(self.draws, query, share.index[share >= least])
+            if len(names) > 1:
+                draws = np.array([self.edge_draws(query, name).values.ravel() != 0 for name in names]).T
+                found += groups.shared(query, names, draws, self.observed.correlation(names), similar)
+        return groups.table(found)
+
+    # Inside -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _edges(self) -> sources.EdgeStatistics:
+        return sources.edge_statistics(self.draws, self.streams)
+
+    def _positions(self, all: bool, **rule: float | None) -> Any:
+        """Rows and columns of the edges that a rule selects, or of all."""
+        return np.nonzero(np.ones(self.sign_probability.shape) if all else self.selected(**rule).to_numpy())
+
+    def _frame(self, values: Any) -> pd.DataFrame:
+        """A matrix like ``W12`` with its names."""
+        return pd.DataFrame(values, index=self.query, columns=self.variables)
