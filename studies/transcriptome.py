@@ -1,10 +1,10 @@
 """A whole transcriptome against seven clinical traits: 92 colorectal tumours, all 17,045 genes.
 
-    python studies/transcriptome.py FOLDER [--prior spike-slab] [--warmup 1000] [--draws 1000] [--thin 3] [--out O/]
+    python studies/transcriptome.py FOLDER [--prior spike-slab] [--warmup 1000] [--draws 1000] [--thin 3] [--out O]
 
 FOLDER holds `tcga_crc_rnaseq92`. Counts become log2 counts per million; traits enter as they are, mixed and with
-gaps. Prints time, memory, the surest edges, groups of near-duplicates, how well the chains agree about the inclusion
-of every edge, and known biology: TP53 mutations with MDM2, sex with genes of the sex chromosomes.
+gaps. Prints time, memory, the surest edges, groups of near-duplicates, how well the chains agree about the
+inclusion of every edge, and known biology: TP53 mutations with MDM2, sex with genes of the sex chromosomes.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from markovblanket.demo import bar, blanket_table, clinic
 def test_every_edge_stands_in_the_table_with_its_truth_in_eighty_columns():
     data = clinic()
     edges = data.truth.sort_values("edge", ascending=False).head(25)
-    edges = edges.assign(lower=-1.25, upper=-0.5, sign_probability=0.995)
+    edges = edges.assign(lower=-1.25, upper=-0.5, inclusion=0.995)
     screen = Console(file=io.StringIO(), width=80)
     screen.print(blanket_table(edges, data.truth))
     lines = screen.file.getvalue().splitlines()

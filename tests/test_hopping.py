@@ -21,7 +21,7 @@ from markovblanket.margins import Levels
 ALARM = 1e-7
 # A query column with two levels, a second one that is observed, and three others; the edges of row 0 move.
 MARGIN = Levels(np.array([0, 1, 0, 1, -1, 1]))
-W11, SLAB, ODDS = np.array([[1.6, -0.7], [-0.7, 1.1]]), 0.8, -0.4
+W11, SLAB, ODDS = np.array([[1.6, -0.7], [-0.7, 1.1]]), 2.0, -0.4
 U = np.linalg.inv(W11)
 RNG = np.random.default_rng(8)
 X2 = np.asfortranarray(RNG.standard_normal((6, 3)) @ (np.eye(3) + 0.8))

@@ -86,7 +86,7 @@ def blanket_table(edges: pd.DataFrame, truth: pd.DataFrame) -> Table:
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )
-    for name in ("trait", "gene", "partial", "", "weight, 95 %", "P(sign)", "truth"):
+    for name in ("trait", "gene", "partial", "", "weight, 95 %", "P(edge)", "truth"):
         table.add_column(name, justify="left" if name in ("trait", "gene", "") else "right", no_wrap=True)
     known = truth.set_index(["query", "variable"])["partial_correlation"]
     for edge in edges.itertuples():
@@ -97,7 +97,7 @@ def blanket_table(edges: pd.DataFrame, truth: pd.DataFrame) -> Table:
             f"{edge.partial_correlation:+.2f}",
             bar(edge.partial_correlation),
             f"{edge.lower:+.2f} to {edge.upper:+.2f}",
-            f"{edge.sign_probability:.3f}",
+            f"{edge.inclusion:.3f}",
             f"{true:+.2f}" if true else "no edge",
         )
     return table

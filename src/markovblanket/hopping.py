@@ -47,14 +47,13 @@ WIDE = 1.3
 class Row(NamedTuple):
     """Row i of ``W12`` at some places, and the law of its column. Arrays change in place.
 
-    ``F`` holds the data of the places, one in a row, ``sizes`` their squared lengths; ``product`` is ``(U W12)_i``
-    there. Given all else the column x is normal about ``mean`` with variance ``1/w_ii``; ``e`` as above.
+    ``F`` holds the data of the places, one in a row, ``product`` is ``(U W12)_i`` there. Given all else the column
+    x is normal about ``mean`` with variance ``1/w_ii``; ``e`` as above.
     """
 
     w: Array
     product: Array
     F: Array
-    sizes: Array
     x: Array
     mean: Array
     e: Array
@@ -127,8 +126,8 @@ def row_at(
     X1, W11, w = state.columns.X1, state.W11, state.W12[:, places]
     F = np.ascontiguousarray(state.columns.X2.T[places])
     mean = X1[:, i] - (X1 @ W11[:, i] + M[:, i]) / W11[i, i]
-    sizes, laws = np.einsum("kr,kr->k", F, F), (1 / W11[i, i], U[i, i], slab, odds)
-    return Row(w[i].copy(), U[i] @ w, F, sizes, X1[:, i].copy(), mean, mean + M @ U[:, i], codes, *laws)
+    laws = 1 / W11[i, i], U[i, i], slab, odds
+    return Row(w[i].copy(), U[i] @ w, F, X1[:, i].copy(), mean, mean + M @ U[:, i], codes, *laws)
 
 
 @njit(cache=True)
@@ -178,8 +177,8 @@ def put(row: Row, k: int, w: float) -> None:
 
 
 @njit(cache=True)
-def slopes(row: Row, cuts: Array) -> tuple[Array, Array]:
-    """``d log L / dw`` and ``-d^2 log L / dw^2`` at w = 0, everywhere; the latter with an average over cells."""
+def slopes(row: Row, cuts: Array) -> tuple[Array, float]:
+    """``d log L / dw`` at w = 0, everywhere; and ``-d^2 log L / dw^2``, roughly, as columns have unit scale."""
     pull, tight = -row.e, 0.0
     for r in range(len(pull)):
         if row.codes[r] >= 0:
@@ -187,15 +186,15 @@ def slopes(row: Row, cuts: Array) -> tuple[Array, Array]:
                 row.mean[r], row.variance, cuts[row.codes[r]], cuts[row.codes[r] + 1]
             )
             pull[r] -= mean
-            tight += narrowing / len(pull)
-    b = np.dot(row.F, pull) - row.product
-    return b, row.sizes * (row.u - row.variance + row.variance * tight) + row.u + 1.0 / row.slab
+            tight += narrowing
+    curvature = len(pull) * (row.u - row.variance) + row.variance * tight + row.u + 1.0 / row.slab
+    return np.dot(row.F, pull) - row.product, curvature
 
 
 @njit(cache=True)
-def evidence(row: Row, b: Array, h: Array) -> Array:
+def evidence(row: Row, b: Array, h: float) -> Array:
     """Approximate log probabilities of the places that are free."""
-    weights = 0.5 * (b * b / h - np.log(h))
+    weights = 0.5 * b * b / h
     for k in range(len(weights)):
         if row.w[k] != 0.0:
             weights[k] = -np.inf
@@ -216,18 +215,18 @@ def draw_place(rng: np.random.Generator, weights: Array) -> int:
 
 
 @njit(cache=True)
-def draw_entry(rng: np.random.Generator, row: Row, cuts: Array, k: int, b: Array, h: Array) -> float:
+def draw_entry(rng: np.random.Generator, row: Row, cuts: Array, k: int, b: Array, h: float) -> float:
     """A value for the entry at k."""
-    mode, precision = summit(row, cuts, k, b[k] / h[k])
+    mode, precision = summit(row, cuts, k, b[k] / h)
     return mode + rng.standard_normal() / math.sqrt(precision)
 
 
 @njit(cache=True)
-def worth(row: Row, cuts: Array, k: int, w: float, b: Array, h: Array, weights: Array) -> float:
+def worth(row: Row, cuts: Array, k: int, w: float, b: Array, h: float, weights: Array) -> float:
     """``log L(k, w) / q(k, w)`` with its prior probability; without an edge (k = -1), ``log M`` and the choice."""
     if k < 0:
         return ascent(row, cuts, 0, 0.0)[0] + math.log(np.count_nonzero(row.w) + 1.0)
-    mode, precision = summit(row, cuts, k, b[k] / h[k])
+    mode, precision = summit(row, cuts, k, b[k] / h)
     log_q = weights[k] + 0.5 * math.log(precision) - 0.5 * precision * (w - mode) ** 2
     return ascent(row, cuts, k, w)[0] + row.odds - 0.5 * math.log(row.slab) - log_q
 
@@ -245,7 +244,7 @@ def summit(row: Row, cuts: Array, k: int, w: float) -> tuple[float, float]:
 def ascent(row: Row, cuts: Array, k: int, w: float) -> tuple[float, float, float]:
     """``log L(k, w)``, its slope in w and its curvature with the sign changed."""
     spread, f = row.u - row.variance, row.F[k]
-    curvature = row.sizes[k] * spread + row.u + 1.0 / row.slab
+    curvature = np.dot(f, f) * spread + row.u + 1.0 / row.slab
     linear = np.dot(f, row.e) + row.product[k]
     value, slope = -w * linear - 0.5 * w * w * curvature, -linear - w * curvature
     for r in range(len(f)):
