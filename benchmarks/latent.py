@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from markovblanket import gibbs
+from markovblanket.priors import Laplace
 from settings import Settings
 from tables import factor_table, label, with_levels
 from timing import Chain, in_turn, milliseconds, ratio, slope
-
-from markovblanket import gibbs
-from markovblanket.priors import Laplace
 
 
 def step(settings: Settings) -> dict[str, Any]:
@@ -32,11 +31,15 @@ def against_q(settings: Settings) -> dict[str, Any]:
     p, others, n = 3, 20, 260
     sizes = [100, 200, 400] if settings.quick else [1000, 3000, 10000, 30000]
     chains = {
-        q: Chain(with_levels(factor_table((p, q, n)), p, range(p + others), Laplace()), 5 if settings.quick else 20)
+        q: Chain(
+            with_levels(factor_table((p, q, n)), p, range(p + others), Laplace()), 5 if settings.quick else 20
+        )
         for q in sizes
     }
     works = {f"{q} sweep": chain.step for q, chain in chains.items()}
-    works |= {f"{q} latent": lambda c=chain: gibbs.refresh(c.rng, c.state, c.problem) for q, chain in chains.items()}
+    works |= {
+        f"{q} latent": lambda c=chain: gibbs.refresh(c.rng, c.state, c.problem) for q, chain in chains.items()
+    }
     times = in_turn(works, settings.repeats)
     rows = [
         {"q": q, "ms": milliseconds(times[f"{q} sweep"]), "latent_ms": milliseconds(times[f"{q} latent"])}

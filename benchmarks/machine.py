@@ -27,7 +27,7 @@ def processor() -> str:
     """Its name, with family and model where that says more."""
     path = Path("/proc/cpuinfo")
     text = path.read_text() if path.exists() else ""
-    found = {name: value for name, value in re.findall(r"^(model name|cpu family|model)\s*: (.*)$", text, re.M)}
+    found = dict(re.findall(r"^(model name|cpu family|model)\s*: (.*)$", text, re.M))
     if "model name" not in found:
         return platform.processor() or platform.machine()
     return f"{found['model name']} (family {found.get('cpu family')}, model {found.get('model')})"

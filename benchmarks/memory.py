@@ -1,4 +1,4 @@
-"""How much memory a summary takes: the peak of ``estimate`` in a fresh process, over the limit that is promised."""
+"""Memory of a summary: the peak of ``estimate`` in a fresh process, over the limit that is promised."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from settings import Absent, Settings, one_thread
+from settings import AbsentError, Settings, one_thread
 from tables import Size, label
 
 STATUS = Path("/proc/self/status")
@@ -18,7 +18,7 @@ STATUS = Path("/proc/self/status")
 def summary(settings: Settings) -> dict[str, Any]:
     """Growth over 3 data matrices and 40 numbers per edge and chain, for both kinds of margins."""
     if not STATUS.exists():
-        raise Absent("peaks of memory are read from /proc, which this system has not")
+        raise AbsentError("peaks of memory are read from /proc, which this system has not")
     size = (3, 2000, 100) if settings.quick else (7, 50000, 260)
     rows = [_measured(size, margins) for margins in ("auto", "gaussian")]
     return {"rows": rows}
@@ -47,9 +47,8 @@ def growth(size: Size, margins: str) -> int:
     """Bytes by which the peak of ``estimate`` exceeds what there was, imports and the table included, before."""
     import warnings
 
-    from tables import factor_table
-
     import markovblanket as mb
+    from tables import factor_table
 
     warnings.simplefilter("ignore", mb.ConvergenceWarning)
     options = {"chains": 1, "keep": "summary", "margins": margins, "seed": 1, "progress": False}

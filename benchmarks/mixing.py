@@ -1,4 +1,4 @@
-"""Effective draws per second and per 100 sweeps: of hyperparameters, W11, W12, and of inclusion where it is drawn."""
+"""Effective draws per second and per 100 sweeps: of hyperparameters, W11, W12, and of inclusion if drawn."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from settings import Absent, Settings
-from tables import PRIORS, clinical, gaussian, has_clinical, label, network_table
-from timing import Chain
 
 from markovblanket import arviz_bridge
 from markovblanket.contracts import Array, ChainState, Problem
 from markovblanket.priors import Laplace
+from settings import AbsentError, Settings
+from tables import PRIORS, clinical, gaussian, has_clinical, label, network_table
+from timing import Chain
 
 # An entry that is hardly ever different from zero, or from not zero, has no effective size worth the name.
 RARE = 0.05
@@ -40,13 +40,15 @@ class Run:
 def simulated(settings: Settings) -> dict[str, Any]:
     """Simulated networks with hubs."""
     sizes = [(3, 20, 200)] if settings.quick else [(10, 90, 1000), (7, 312, 260)]
-    return every_prior({label(size): gaussian(network_table(size), size[0], Laplace()) for size in sizes}, settings)
+    return every_prior(
+        {label(size): gaussian(network_table(size), size[0], Laplace()) for size in sizes}, settings
+    )
 
 
 def tumours(settings: Settings) -> dict[str, Any]:
     """Two clinical tables, mixed and incomplete."""
     if not has_clinical(settings.data):
-        raise Absent(f"no TCGA tables in {settings.data}: name their folder with --data")
+        raise AbsentError(f"no TCGA tables in {settings.data}: name their folder with --data")
     return every_prior(clinical(settings.data, Laplace()), settings)
 
 

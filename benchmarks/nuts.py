@@ -2,10 +2,10 @@
 
     python nuts.py FILE.npz OUT.npz WARMUP SECONDS PARAMETRISATION
 
-T is integrated out. Coordinates are free: ``W11 = L L'`` with the logarithm of L's diagonal, ``log gamma``, and W12
-itself (``centred``) or ``gamma W12`` (``scaled``), whose prior does not depend on gamma. The likelihood is written
-with ``A = I + F'F``, so that a gradient costs O(p m q). Everything is in double precision and compiled beforehand;
-times are process times. Sampling stops at the first hundred draws that end after so many seconds.
+T is integrated out. Coordinates are free: ``W11 = L L'`` with the logarithm of L's diagonal, ``log gamma``, and
+W12 itself (``centred``) or ``gamma W12`` (``scaled``), whose prior does not depend on gamma. The likelihood is
+written with ``A = I + F'F``, so that a gradient costs O(p m q). Everything is in double precision and compiled
+beforehand; times are process times. Draws come in chunks, until so many seconds are over.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Two chains on two cores against the same two on one: wall time of ``estimate``, so the machine should be quiet."""
+"""Two chains on two cores against the same two on one: wall times, so the machine should be quiet."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import warnings
 from typing import Any
 
 import numpy as np
-from settings import Absent, Settings
-from tables import Size, factor_table, label
 
 import markovblanket as mb
 from markovblanket.contracts import Array
+from settings import AbsentError, Settings
+from tables import Size, factor_table, label
 
 
 def two_cores(settings: Settings) -> dict[str, Any]:
     """How many times as fast two cores are."""
     if len(os.sched_getaffinity(0)) < 2:
-        raise Absent("two cores are needed")
+        raise AbsentError("two cores are needed")
     sizes = {(2, 50, 60): 300} if settings.quick else {(7, 312, 260): 1500, (7, 13400, 260): 100}
     return {"rows": [_gain(size, draws, 1 if settings.quick else 3) for size, draws in sizes.items()]}
 

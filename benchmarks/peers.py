@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mixing import Run, sampled
-from settings import HERE, Absent, Settings, one_thread
-from tables import PRIORS, Size, factor_table, gaussian, label, levels, network_table, with_levels
-from timing import Chain, in_turn, milliseconds, ratio
 
 from markovblanket.baselines import GraphicalLasso, WholeNetwork
 from markovblanket.baselines.fit import whole
 from markovblanket.contracts import Array, Problem
 from markovblanket.priors import Laplace
+from mixing import Run, sampled
+from settings import HERE, AbsentError, Settings, one_thread
+from tables import PRIORS, Size, factor_table, gaussian, label, levels, network_table, with_levels
+from timing import Chain, in_turn, milliseconds, ratio
 
 
 def graphical_lasso(settings: Settings) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def numpyro_python(settings: Settings) -> Path:
     if settings.numpyro is not None and settings.numpyro.exists():
         return settings.numpyro
     if importlib.util.find_spec("numpyro") is None:
-        raise Absent("NumPyro is not installed here; name a Python that has it with --numpyro")
+        raise AbsentError("NumPyro is not installed here; name a Python that has it with --numpyro")
     return Path(sys.executable)
 
 
@@ -68,7 +68,9 @@ def _against_nuts(size: Size, python: Path, quick: bool) -> dict[str, Any]:
     row |= {"per_second": worst(ours) / ours.seconds, **agreement(ours, run)}
     row["ratio"] = row["per_second"] / speeds[best]
     row["ratio_with_warmup"] = worst(ours) / ours.with_warmup / (worst(run) / run.with_warmup)
-    print(f"  p, q, n = {label(size)}: {row['per_second']:.1f} effective draws a second against {speeds[best]:.2f}")
+    print(
+        f"  p, q, n = {label(size)}: {row['per_second']:.1f} effective draws a second against {speeds[best]:.2f}"
+    )
     print(f"    of NUTS ({best}): {row['ratio']:.1f} x, warm-up included {row['ratio_with_warmup']:.1f} x")
     print(f"    {told}, means differ by {row['mean_z']:.2f} standard errors in the root mean square")
     return row
@@ -132,11 +134,16 @@ def _moments(x: Array) -> tuple[Array, Array, Array]:
 
 def bdgraph(settings: Settings) -> dict[str, Any]:
     """Seven latent query columns of four levels: sweeps of ours against iterations of BDgraph, whole network."""
-    if shutil.which("Rscript") is None or subprocess.run(["Rscript", "-e", "library(BDgraph)"], capture_output=True).returncode:
-        raise Absent("Rscript with the package BDgraph is not installed")
+    if (
+        shutil.which("Rscript") is None
+        or subprocess.run(["Rscript", "-e", "library(BDgraph)"], capture_output=True).returncode
+    ):
+        raise AbsentError("Rscript with the package BDgraph is not installed")
     size = (3, 20, 60) if settings.quick else (7, 312, 260)
     X, p, rows = factor_table(size), size[0], []
-    chains = {prior: Chain(with_levels(X, p, range(p), PRIORS[prior]()), 100) for prior in ("Laplace", "SpikeSlab")}
+    chains = {
+        prior: Chain(with_levels(X, p, range(p), PRIORS[prior]()), 100) for prior in ("Laplace", "SpikeSlab")
+    }
     before = in_turn({prior: chain.step for prior, chain in chains.items()}, settings.repeats)
     runs = {"bdmcmc": _bdgraph_seconds(X, p, "bdmcmc", 2, 4), "rjmcmc": _bdgraph_seconds(X, p, "rjmcmc", 20, 120)}
     after = in_turn({prior: chain.step for prior, chain in chains.items()}, settings.repeats)
@@ -157,6 +164,8 @@ def _bdgraph_seconds(X: Array, p: int, algorithm: str, few: int, many: int) -> t
         names = ",".join(f"V{k}" for k in range(table.shape[1]))
         np.savetxt(path, table, delimiter=",", header=names, comments="")
         command = ["Rscript", HERE / "bdgraph.R", path, p, algorithm, few, many]
-        run = subprocess.run([str(word) for word in command], env=one_thread(), capture_output=True, text=True, check=True)
+        run = subprocess.run(
+            [str(word) for word in command], env=one_thread(), capture_output=True, text=True, check=True
+        )
     seconds, versions = run.stdout.strip().split("\n")
     return float(seconds), versions

@@ -16,6 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 import curves
 import latent
 import machine
@@ -27,8 +29,7 @@ import report
 import solvers
 import sweeps
 import targets
-from settings import HERE, Absent, Settings
-from threadpoolctl import threadpool_limits
+from settings import HERE, AbsentError, Settings
 
 SECTIONS: dict[str, tuple[str, Callable[[Settings], dict[str, Any]]]] = {
     "q": ("A sweep against q", sweeps.against_q),
@@ -89,7 +90,7 @@ def measured(name: str, settings: Settings) -> dict[str, Any] | None:
     found, begin = machine.described(), time.perf_counter()
     try:
         results = work(settings)
-    except Absent as reason:
+    except AbsentError as reason:
         print(f"  skipped: {reason}")
         return None
     told = {"date": time.strftime("%Y-%m-%d"), "seconds": round(time.perf_counter() - begin), **found}

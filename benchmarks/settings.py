@@ -9,13 +9,13 @@ from pathlib import Path
 HERE = Path(__file__).parent
 
 
-class Absent(Exception):
+class AbsentError(Exception):
     """A peer or a table that a section needs is not there."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Small sizes only (``quick``), where clinical tables are, a Python that has NumPyro, and one that may be used."""
+    """Small sizes only (``quick``), where clinical tables are, and a Python that has NumPyro."""
 
     quick: bool = False
     data: Path = HERE.parent.parent / "shared" / "data"

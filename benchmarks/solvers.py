@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from settings import Settings
-from tables import Size, factor_table, gaussian, label
-from timing import Chain, in_turn, ratio
 
 from markovblanket import arviz_bridge
 from markovblanket.contracts import Array, Noise, Problem
 from markovblanket.priors import Laplace
 from markovblanket.solvers import CrossPrecision, Dense, Dual
+from settings import Settings
+from tables import Size, factor_table, gaussian, label
+from timing import Chain, in_turn, ratio
 
 TOLERANCES = (1e-1, 1e-3, 1e-5, 1e-7)
 
@@ -32,7 +32,9 @@ def _against_dense(size: Size, settings: Settings) -> dict[str, Any]:
     row = {**dict(zip("pqn", size, strict=True)), "sweep": ratio(times["dense"], times["dual"])}
     row["draw"] = ratio(times["dense draw"], times["dual draw"])
     row["difference"] = float(np.abs(draw_cross(dual, Dual()) - draw_cross(dual, Dense())).max())
-    print(f"  p, q, n = {label(size)}: sweeps {row['sweep']:.1f} x faster than dense ones, draws {row['draw']:.1f} x")
+    print(
+        f"  p, q, n = {label(size)}: sweeps {row['sweep']:.1f} x faster than dense ones, draws {row['draw']:.1f} x"
+    )
     return row
 
 
@@ -53,7 +55,9 @@ def tolerance(settings: Settings) -> dict[str, Any]:
         row = {"tolerance": bound, "worst_error": worst_error(chain, bound), "iterations": run["iterations"]}
         row["shift"] = float(np.median(np.abs(run["mean"] - exact["mean"]) / np.hypot(run["mcse"], exact["mcse"])))
         rows.append(row)
-        print(f"  tolerance {bound:.0e}: worst error {row['worst_error']:.1e} sd, {row['iterations']:.1f} iterations")
+        print(
+            f"  tolerance {bound:.0e}: worst error {row['worst_error']:.1e} sd, {row['iterations']:.1f} iterations"
+        )
         print(f"    posterior means shifted by {row['shift']:.2f} Monte Carlo standard errors (0.67 is chance)")
     return {"rows": rows}
 
@@ -71,7 +75,9 @@ def worst_error(chain: Chain, bound: float) -> float:
 
 def posterior(problem: Problem, bound: float, sweeps: int) -> dict[str, Any]:
     """Posterior means of W12 with their Monte Carlo standard errors, by a chain of that tolerance."""
-    chain = Chain(Problem(problem.scatter, problem.prior, Dual(tolerance=bound)), 100, seed=round(-np.log10(bound)))
+    chain = Chain(
+        Problem(problem.scatter, problem.prior, Dual(tolerance=bound)), 100, seed=round(-np.log10(bound))
+    )
     kept = np.empty((sweeps, *chain.state.W12.shape))
     for k in range(sweeps):
         chain.step()

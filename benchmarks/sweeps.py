@@ -1,4 +1,4 @@
-"""What a sweep costs: against q, n and p, against bare matrix products, and for every prior at sizes of interest."""
+"""What a sweep costs: against q, n and p, against bare products, and for every prior at sizes of interest."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+
+from markovblanket.contracts import Array, Problem
 from settings import Settings
 from tables import PRIORS, Size, factor_table, gaussian, label
 from timing import Chain, Work, in_turn, milliseconds, ratio, slope, warmup_for
-
-from markovblanket.contracts import Array, Problem
 
 Row = dict[str, Any]
 

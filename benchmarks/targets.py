@@ -74,10 +74,28 @@ SCALES = ("Laplace", "Horseshoe", "SpikeSlab")
 SWEEPS = [
     Target("log-log slope of a sweep against q, Laplace", "q", "<=", 1.05, slope("Laplace")),
     Target("log-log slope of a sweep against q, SpikeSlab", "q", "<=", 1.05, slope("SpikeSlab")),
-    Target("Laplace sweep over its bare products, q = 13,400", "q", "<=", 2.5, entry("over_iterations", "Laplace", LARGE)),
-    Target("SpikeSlab sweep over one bare product, q = 13,400", "q", "<=", 4, entry("over_product", "SpikeSlab", LARGE)),
+    Target(
+        "Laplace sweep over its bare products, q = 13,400",
+        "q",
+        "<=",
+        2.5,
+        entry("over_iterations", "Laplace", LARGE),
+    ),
+    Target(
+        "SpikeSlab sweep over one bare product, q = 13,400",
+        "q",
+        "<=",
+        4,
+        entry("over_product", "SpikeSlab", LARGE),
+    ),
     Target("SpikeSlab sweeps per second", "profile", ">=", 1000, entry("per_second", "SpikeSlab", SMALL)),
-    Target("memory of a summary over its limit, q = 50,000", "memory", "<=", 1, entry("ratio", q=50000, margins="auto")),
+    Target(
+        "memory of a summary over its limit, q = 50,000",
+        "memory",
+        "<=",
+        1,
+        entry("ratio", q=50000, margins="auto"),
+    ),
     Target("two chains on two cores, q = 312", "cores", ">=", 1.8, entry("ratio", size=SMALL)),
     Target("two chains on two cores, q = 13,400", "cores", ">=", 1.8, entry("ratio", size=LARGE)),
 ]
