@@ -102,6 +102,7 @@ def peers(results: Mapping[str, Any]) -> list[tuple[str, float, float | None]]:
     ):
         for row in results.get(name, {"rows": []})["rows"]:
             more = f" {row['algorithm']}, {row['prior']}" if name == "bdgraph" else ""
+            more += f", {row['table']}" if "table" in row else ""
             wanted = aim.get(row["q"]) if row.get("algorithm") != "rjmcmc" else None
             bars.append((f"{label}{more}\n({row['p']}, {row['q']}, {row['n']})", row[figure], wanted))
     return bars

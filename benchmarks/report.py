@@ -116,29 +116,30 @@ def memory(results: Results) -> str:
 
 def peers(results: Results) -> str:
     """Times per sweep, ours against others."""
-    rows: list[tuple[Any, ...]] = []
-    for row in results.get("dense", {"rows": []})["rows"]:
-        rows += [
-            ("dense solver, whole sweep", _size(row), row["sweep"]),
-            ("dense solver, draw of W12", _size(row), row["draw"]),
-        ]
-    rows += [
-        ("Bayesian graphical lasso", _size(row), row["ratio"])
-        for row in results.get("network", {"rows": []})["rows"]
-    ]
-    rows += [
-        (
-            f"BDgraph {row['algorithm']}, {row['bdgraph_ms']:,.0f} ms; ours {row['prior']}, latent query",
-            _size(row),
-            row["ratio"],
-        )
-        for row in results.get("bdgraph", {"rows": []})["rows"]
+    rows = [
+        row for name in ("dense", "network", "bdgraph") for row in _beside(name, results.get(name, {"rows": []}))
     ]
     if not rows:
         return ""
     picture = "![How many times as fast as others](images/benchmark_peers.png)"
     by = f"\n\nBy {results['bdgraph']['versions']}." if "bdgraph" in results else ""
-    return f"### Beside others\n\n{picture}\n\n" + table(("ours against", "p, q, n", "times as fast"), rows) + by
+    head = ("ours against", "p, q, n", "table", "times as fast")
+    return f"### Beside others\n\n{picture}\n\n{table(head, rows)}{by}"
+
+
+def _beside(name: str, result: Results) -> list[tuple[Any, ...]]:
+    """Rows of the table of a peer."""
+    rows = result["rows"]
+    if name == "network":
+        return [("Bayesian graphical lasso", _size(row), row["table"], row["ratio"]) for row in rows]
+    if name == "bdgraph":
+        return [(f"BDgraph, {row['algorithm']}", _size(row), _latent(row), row["ratio"]) for row in rows]
+    kinds = {"sweep": "dense solver, whole sweep", "draw": "dense solver, draw of W12"}
+    return [(kinds[kind], _size(row), row["table"], row[kind]) for kind in kinds for row in rows]
+
+
+def _latent(row: Results) -> str:
+    return f"common factors, latent query; {row['prior']} {row['ms']:.2g} ms, theirs {row['bdgraph_ms']:,.0f} ms"
 
 
 def nuts(results: Results) -> str:

@@ -51,6 +51,9 @@ def network_table(size: Size, seed: int = 3) -> Array:
     return standardised(simulate(rows=n, query=p, rest=q, seed=seed).table.to_numpy())
 
 
+TABLES = {"common factors": factor_table, "network": network_table}
+
+
 def gaussian(X: Array, p: int, prior: Prior, solver: Solver | None = None) -> Problem:
     """The columns of X as they are, the first p of them the query."""
     return Problem(from_columns(X[:, :p], X[:, p:]), prior, solver or Dual())

@@ -11,7 +11,7 @@ Results = Mapping[str, Any]
 Figure = Callable[[Results], float]
 Size = tuple[int, int, int]
 
-TABLES = ("TCGA, 314 genes", "TCGA, proteins")
+CLINICAL = ("TCGA, 314 genes", "TCGA, proteins")
 SMALL, PAPER, LARGE = (7, 312, 260), (10, 90, 1000), (7, 13400, 260)
 ENTRIES = ("W11", "W12", "inclusion of an edge")
 
@@ -100,8 +100,16 @@ SWEEPS = [
     Target("two chains on two cores, q = 13,400", "cores", ">=", 1.8, entry("ratio", size=LARGE)),
 ]
 PEERS = [
-    Target("Laplace sweeps against the dense solver", "dense", ">=", 25, entry("sweep", size=SMALL)),
-    Target("Laplace sweeps against the Bayesian graphical lasso", "network", ">=", 60, entry("ratio", size=SMALL)),
+    *(
+        Target(
+            f"Laplace sweeps against {peer}, {table}", section, ">=", limit, entry(name, size=SMALL, table=table)
+        )
+        for section, peer, limit, name in (
+            ("dense", "the dense solver", 25, "sweep"),
+            ("network", "the Bayesian graphical lasso", 60, "ratio"),
+        )
+        for table in ("common factors", "network")
+    ),
     Target("effective draws per second against NUTS, q = 312", "nuts", ">=", 20, entry("ratio", size=SMALL)),
     Target("effective draws per second against NUTS, q = 90", "nuts", ">=", 10, entry("ratio", size=PAPER)),
     *(
@@ -112,7 +120,7 @@ PEERS = [
 ]
 MIXING = [
     Target(f"{table}, {prior}: effective draws per 100 of {name}", "tumours", ">=", limit, figure)
-    for table in TABLES
+    for table in CLINICAL
     for prior in SCALES
     for name, limit, figure in (
         ("the worst hyperparameter", 5, worst_hyper(table, prior)),
