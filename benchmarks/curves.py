@@ -15,7 +15,7 @@ import matplotlib as mpl
 mpl.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 STYLES = {
     "Laplace": {"color": "#0072B2", "marker": "o", "linestyle": "-"},
@@ -55,36 +55,38 @@ def sweeps(results: Mapping[str, Any]) -> Any:
     for axis, name in zip(axes[0], there, strict=True):
         _lines(axis, results[name])
         axis.set_xlabel(AXES[name])
-        axis.set_ylabel("ms per sweep")
+        axis.set_ylabel("ms per sweep; beside names: log-log slope" if name == there[0] else "")
     return figure
 
 
 def _lines(axis: Axes, result: Mapping[str, Any]) -> None:
     """A line for each prior, with its slope, and one for a bare product."""
     letter, rows = result["axis"], result["rows"]
-    for prior, slope in result["slopes"].items():
-        own = [row for row in rows if row["prior"] == prior]
-        x = [row[letter] for row in own]
-        _line(axis, prior, x, [row["ms"] for row in own], f"{prior}\nslope {slope:.2f}")
-    _line(axis, "one bare product", x, [row["ms"] / row["over_product"] for row in own], "one bare\nproduct")
-    axis.set(
-        xscale="log",
-        yscale="log",
-        xlim=(x[0] / 1.15, x[-1] * (x[-1] / x[0]) ** 0.38),
-        xticks=x[:: len(x) // 4 + 1],
-    )
-    axis.xaxis.set_major_formatter(FuncFormatter(_plain))
-    axis.xaxis.set_minor_formatter(NullFormatter())
-    axis.minorticks_off()
-    axis.yaxis.set_major_formatter(FuncFormatter(_plain))
+    x = sorted({row[letter] for row in rows})
+    lines = {prior: [row["ms"] for row in rows if row["prior"] == prior] for prior in result["slopes"]}
+    own = [row for row in rows if row["prior"] == next(iter(lines))]
+    lines["one bare product"] = [row["ms"] / row["over_product"] for row in own]
+    for name, y in lines.items():
+        axis.plot(x, y, **STYLES[name])
+    axis.set(xscale="log", yscale="log", xlim=(x[0] / 1.15, x[-1] * (x[-1] / x[0]) ** 0.45))
+    for scale, steps in ((axis.xaxis, (1, 3)), (axis.yaxis, (1,))):
+        scale.set_major_locator(LogLocator(subs=steps, numticks=20))
+        scale.set_major_formatter(FuncFormatter(_plain))
+        scale.set_minor_locator(NullLocator())
+    axis.set_xticks([tick for tick in axis.get_xticks() if x[0] <= tick <= x[-1]])
+    axis.tick_params(axis="x", labelsize=8)
+    _name_lines(axis, x[-1], {name: y[-1] for name, y in lines.items()}, result["slopes"])
 
 
-def _line(axis: Axes, style: str, x: list[float], y: list[float], label: str) -> None:
-    look = STYLES[style]
-    axis.plot(x, y, **look)
-    axis.annotate(
-        label, (x[-1], y[-1]), (7, 0), textcoords="offset points", va="center", fontsize=8, color=look["color"]
-    )
+def _name_lines(axis: Axes, x: float, ends: Mapping[str, float], slopes: Mapping[str, float]) -> None:
+    """At their right ends, from the lowest up, each name a little above the last."""
+    low, high = axis.get_ylim()
+    least, last = (high / low) ** 0.06, 0.0
+    for name, y in sorted(ends.items(), key=lambda end: end[1]):
+        label = f"{name}, {slopes[name]:.2f}" if name in slopes else name
+        last = max(y, last * least)
+        look = {"va": "center", "fontsize": 8, "color": STYLES[name]["color"]}
+        axis.annotate(label, (x, last), (7, 0), textcoords="offset points", **look)
 
 
 def _plain(value: float, _: int) -> str:
@@ -114,15 +116,12 @@ def against_peers(bars: list[tuple[str, float, float | None]]) -> Any:
     for place, (_, value, aim) in enumerate(reversed(bars)):
         axis.plot([1, value], [place, place], color="#0072B2", linewidth=1.5)
         axis.plot(value, place, "o", color="#0072B2")
-        axis.annotate(
-            f"{value:,.3g}" if value < 1000 else f"{value:,.0f}",
-            (value, place),
-            (8, 0),
-            textcoords="offset points",
-            va="center",
-        )
+        beside = aim if aim and value < aim < 3 * value else value  # the number must not hide the target
+        figure_text = f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+        axis.annotate(figure_text, (beside, place), (8, 0), textcoords="offset points", va="center")
         if aim:
             axis.plot(aim, place, "|", color="black", markersize=13, markeredgewidth=1.5)
+    axis.margins(y=0.08)
     axis.axvline(1, color="#555555", linewidth=0.8)
     axis.set(
         xscale="log", yticks=range(len(bars)), xlabel="times as fast as theirs, one core;  | marks the target"

@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
-from markovblanket import arviz_bridge
+from markovblanket import arviz_bridge, gibbs
 from markovblanket.contracts import Array, ChainState, Problem
 from markovblanket.priors import Laplace
 from settings import AbsentError, Settings
@@ -50,6 +51,23 @@ def tumours(settings: Settings) -> dict[str, Any]:
     if not has_clinical(settings.data):
         raise AbsentError(f"no TCGA tables in {settings.data}: name their folder with --data")
     return every_prior(clinical(settings.data, Laplace()), settings)
+
+
+def row_moves(settings: Settings) -> dict[str, Any]:
+    """What the joint scale moves of the query rows buy, learned Laplace: sweeps with them and without."""
+    sizes = [(3, 20, 200)] if settings.quick else [(10, 90, 1000), (7, 312, 260)]
+    warmup, draws = (100, 200) if settings.quick else (500, 2000)
+    rows = []
+    for size in sizes:
+        problem = gaussian(network_table(size), size[0], Laplace())
+        those = sampled(problem, warmup, draws).effective()
+        with patch.object(gibbs, "draw_row_scales", lambda rng, state, G, s, problem: np.ones(len(G))):
+            without = sampled(problem, warmup, draws).effective()
+        for name in those:
+            figures = {"with": 50 * those[name] / draws, "without": 50 * without[name] / draws}
+            rows.append({"table": label(size), "quantity": name, **figures})
+            print(f"  {label(size)}, {name}: {figures['without']:.1f} -> {figures['with']:.1f} per 100 sweeps")
+    return {"rows": rows}
 
 
 def every_prior(problems: Mapping[str, Problem], settings: Settings) -> dict[str, Any]:

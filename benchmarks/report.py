@@ -14,7 +14,10 @@ def page(book: Mapping[str, Any]) -> str:
     """Markdown, a part for each section that there are results for."""
     results = {name: section["results"] for name, section in book["sections"].items()}
     parts = ["<!-- Written by benchmarks/run.py; what is changed here is lost. -->", origin(book), verdicts(book)]
-    parts += [write(results) for write in (cost, profile, memory, peers, nuts, tolerance, mixing, latent, cores)]
+    parts += [
+        write(results)
+        for write in (cost, profile, memory, peers, nuts, tolerance, mixing, row_moves, latent, cores)
+    ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -208,6 +211,15 @@ def mixing(results: Results) -> str:
         "tail per second",
     )
     return "### Mixing\n\n![Effective draws per second](images/benchmark_mixing.png)\n\n" + table(head, rows)
+
+
+def row_moves(results: Results) -> str:
+    """With and without the joint scale moves."""
+    if "row-moves" not in results:
+        return ""
+    rows = [(row["table"], row["quantity"], row["without"], row["with"]) for row in results["row-moves"]["rows"]]
+    head = ("p, q, n", "quantity, worst", "without", "with")
+    return "#### Joint scale moves of the query rows, bulk per 100 sweeps\n\n" + table(head, rows)
 
 
 def latent(results: Results) -> str:

@@ -42,6 +42,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Settings], dict[str, Any]]]] = {
     "latent-step": ("The latent step", latent.step),
     "latent-q": ("A sweep with latent columns against q", latent.against_q),
     "mixing": ("Mixing on simulated networks", mixing.simulated),
+    "row-moves": ("What the joint moves of the query rows buy", mixing.row_moves),
     "tumours": ("Mixing on clinical tables", mixing.tumours),
     "network": ("Against the Bayesian graphical lasso", peers.graphical_lasso),
     "nuts": ("Against NumPyro's NUTS", peers.nuts),
@@ -56,7 +57,7 @@ def main() -> None:
     given.docs.joinpath("images").mkdir(parents=True, exist_ok=True)
     settings = Settings(given.quick, given.data, given.numpyro)
     book = json.loads(given.out.read_text()) if given.out.exists() else {"sections": {}}
-    for name in given.only or SECTIONS:
+    for name in [] if given.page else given.only or SECTIONS:
         section = measured(name, settings)
         if section is not None:
             book["sections"][name] = section
@@ -71,6 +72,7 @@ def arguments() -> argparse.Namespace:
     """Of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=SECTIONS, metavar="SECTION", help=", ".join(SECTIONS))
+    parser.add_argument("--page", action="store_true", help="measure nothing, only write page and pictures anew")
     parser.add_argument("--quick", action="store_true", help="small sizes, few repeats: to see that it runs")
     parser.add_argument("--data", type=Path, default=Settings.data, help="folder with the clinical tables")
     parser.add_argument("--numpyro", type=Path, help="a Python that has NumPyro, if this one has not")
