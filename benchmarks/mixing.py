@@ -29,13 +29,14 @@ class Run:
     seconds: float
     with_warmup: float
 
+    def sizes(self, name: str, method: str = "bulk") -> Array:
+        """Effective sizes of the entries of an array."""
+        ess, x = arviz_bridge.arviz().ess, np.moveaxis(self.draws[name], -1, 0)
+        return np.array([float(ess(np.ascontiguousarray(entry), method=method)) for entry in x])
+
     def effective(self, method: str = "bulk") -> dict[str, float]:
         """The smallest effective size among the entries of each array."""
-        ess = arviz_bridge.arviz().ess
-        return {
-            name: min(float(ess(np.ascontiguousarray(x[..., k]), method=method)) for k in range(x.shape[-1]))
-            for name, x in self.draws.items()
-        }
+        return {name: float(self.sizes(name, method).min()) for name in self.draws}
 
 
 def simulated(settings: Settings) -> dict[str, Any]:

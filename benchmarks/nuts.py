@@ -100,7 +100,7 @@ def main() -> None:
     """Read, sample, write."""
     source, target, warmup, seconds, form = sys.argv[1:]
     draws = sample(dict(np.load(source)), int(warmup), float(seconds), form == "scaled")
-    np.savez(target, **draws, numpyro=numpyro.__version__, jax=jax.__version__)
+    np.savez(target, **draws, versions=f"NumPyro {numpyro.__version__}, JAX {jax.__version__}")
 
 
 if __name__ == "__main__":

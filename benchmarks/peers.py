@@ -65,30 +65,40 @@ def _against_nuts(size: Size, python: Path, quick: bool) -> dict[str, Any]:
     forms = ("scaled",) if quick else ("centred", "scaled")
     theirs = {form: _nuts_run(problem, python, form, *((100, 1) if quick else (600, 90))) for form in forms}
     ours = sampled(problem, *((100, 200) if quick else (1000, 8000)), chains=1)
-    speeds = {form: worst(run) / run.seconds for form, (run, _) in theirs.items()}
+    speeds = {form: effective(run)[0] / run.seconds for form, (run, _) in theirs.items()}
     best = max(speeds, key=speeds.__getitem__)
     run, told = theirs[best]
     row = {**dict(zip("pqn", size, strict=True)), **told, "parametrisation": best, "nuts_per_second": speeds}
-    row |= {"per_second": worst(ours) / ours.seconds, **agreement(ours, run)}
-    row["ratio"] = row["per_second"] / speeds[best]
-    row["ratio_with_warmup"] = worst(ours) / ours.with_warmup / (worst(run) / run.with_warmup)
+    row |= {"per_second": effective(ours)[0] / ours.seconds, **agreement(ours, run), **ratios(ours, run)}
     print(
-        f"  p, q, n = {label(size)}: {row['per_second']:.1f} effective draws a second against {speeds[best]:.2f}"
+        f"  p, q, n = {label(size)}: {row['per_second']:.1f} a second against {speeds[best]:.2f} of NUTS, {best}:"
     )
-    print(f"    of NUTS ({best}): {row['ratio']:.1f} x, warm-up included {row['ratio_with_warmup']:.1f} x")
-    print(f"    {told}, means differ by {row['mean_z']:.2f} standard errors in the root mean square")
+    print(f"    {row['ratio']:.1f} x, warm-up included {row['ratio_with_warmup']:.1f} x, {told}")
+    print(f"    means differ by {row['mean_z']:.2f} standard errors in the root mean square")
     return row
 
 
-def worst(run: Run) -> float:
-    """The smallest bulk effective size of an entry of W11 or W12."""
-    sizes = run.effective("bulk")
-    return min(sizes["W11"], sizes["W12"])
+def effective(run: Run) -> tuple[float, float]:
+    """Bulk effective sizes of the entries of W11 and W12: the smallest, and the median."""
+    sizes = np.concatenate([run.sizes("W11"), run.sizes("W12")])
+    return float(sizes.min()), float(np.median(sizes))
+
+
+def ratios(ours: Run, theirs: Run) -> dict[str, float]:
+    """Effective draws per second of the worst entry, with warm-up too, and of the median entry."""
+    (worst, median), (worst0, median0) = effective(ours), effective(theirs)
+    clock = theirs.seconds / ours.seconds
+    with_warmup = worst / worst0 * theirs.with_warmup / ours.with_warmup
+    return {
+        "ratio": worst / worst0 * clock,
+        "ratio_of_medians": median / median0 * clock,
+        "ratio_with_warmup": with_warmup,
+    }
 
 
 def _nuts_run(
     problem: Problem, python: Path, form: str, warmup: int, seconds: float
-) -> tuple[Run, dict[str, float]]:
+) -> tuple[Run, dict[str, Any]]:
     """One chain on one core, and what it tells of itself."""
     scatter, prior = problem.scatter, problem.prior
     assert isinstance(prior, Laplace)
@@ -101,6 +111,7 @@ def _nuts_run(
         draws = dict(np.load(drawn))
     steps = draws["steps"]
     told = {"draws": len(steps), "steps": float(np.mean(steps)), "saturated": float(np.mean(steps >= 2**10 - 1))}
+    told |= {"diverging": float(np.mean(draws["diverging"])), "versions": str(draws["versions"])}
     triangle = np.triu_indices(problem.p)
     kept = {
         "W11": draws["W11"][:, *triangle][None],

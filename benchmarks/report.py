@@ -146,35 +146,24 @@ def _latent(row: Results) -> str:
 
 
 def nuts(results: Results) -> str:
-    """Effective draws per second."""
+    """Effective draws per second, and what NUTS tells of itself."""
     if "nuts" not in results:
         return ""
-    head = (
-        "p, q, n",
-        "ours a second",
-        "NUTS a second",
-        "ratio",
-        "with warm-up",
-        "NUTS draws",
-        "leapfrog steps",
-        "saturated",
-        "means differ by",
+    rows = results["nuts"]["rows"]
+    kinds = ("ratio", "ratio_with_warmup", "ratio_of_medians")
+    head = ("p, q, n", "ours per second", "NUTS per second", "ratio", "with warm-up", "of medians")
+    speeds = table(
+        head, [(_size(row), row["per_second"], _forms(row), *(row[kind] for kind in kinds)) for row in rows]
     )
-    rows = [
-        (
-            _size(row),
-            row["per_second"],
-            ", ".join(f"{value:.3g} {form}" for form, value in row["nuts_per_second"].items()),
-            row["ratio"],
-            row["ratio_with_warmup"],
-            row["draws"],
-            row["steps"],
-            row["saturated"],
-            f"{row['mean_z']:.2f} se",
-        )
-        for row in results["nuts"]["rows"]
-    ]
-    return "#### NUTS on the same posterior\n\n" + table(head, rows)
+    head = ("p, q, n", "draws", "leapfrog steps", "saturated", "diverging", "means differ by")
+    keys = ("draws", "steps", "saturated", "diverging")
+    told = table(head, [(_size(row), *(row[key] for key in keys), f"{row['mean_z']:.2f} se") for row in rows])
+    return f"#### NUTS on the same posterior\n\n{speeds}\n\n{told}\n\nBy {rows[0]['versions']}."
+
+
+def _forms(row: Results) -> str:
+    """Both parametrisations."""
+    return ", ".join(f"{value:.3g} ({form})" for form, value in row["nuts_per_second"].items())
 
 
 def tolerance(results: Results) -> str:
