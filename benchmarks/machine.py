@@ -34,8 +34,11 @@ def processor() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Of Python, of the packages, and of the BLAS that NumPy has loaded."""
+    """Of Python, of the packages, and of the BLAS that NumPy and SciPy have loaded."""
     from threadpoolctl import threadpool_info
 
-    blas = {lib["internal_api"]: lib["version"] or "" for lib in threadpool_info() if lib["user_api"] == "blas"}
-    return {"python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}, **blas}
+    blas = sorted(
+        f"{lib['internal_api']} {lib['version']}" for lib in threadpool_info() if lib["user_api"] == "blas"
+    )
+    packages = {name: metadata.version(name) for name in PACKAGES}
+    return {"python": platform.python_version(), **packages, "BLAS": " and ".join(blas)}

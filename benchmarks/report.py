@@ -43,19 +43,16 @@ def _size(row: Results) -> str:
 
 def origin(book: Mapping[str, Any]) -> str:
     """Dates, machines, versions, and how busy the machine was."""
-    sections = book["sections"].values()
+    sections = list(book["sections"].values())
     dates = sorted({section["date"] for section in sections})
     machines = {"{processor}, {cores} cores, {gigabytes} GB".format(**section["machine"]) for section in sections}
-    versions = {
-        ", ".join(f"{name} {value}" for name, value in section["versions"].items()) for section in sections
-    }
-    minutes = sum(section["seconds"] for section in sections) / 60
-    load = max(section["load"][0] for section in sections)
-    lines = [
-        f"Measured {' to '.join(dict.fromkeys([dates[0], dates[-1]]))} in {minutes:.0f} minutes, on one core of"
-    ]
-    lines += [f"{' and '.join(sorted(machines))}; load of the machine at most {load:.1f} when a section began."]
-    return " ".join(lines) + f"\n\nSoftware: {'; and '.join(sorted(versions))}."
+    found = {pair: None for section in sections for pair in section["versions"].items()}
+    minutes, load = sum(section["seconds"] for section in sections) / 60, max(one["load"][0] for one in sections)
+    return (
+        f"Measured {' to '.join(dict.fromkeys([dates[0], dates[-1]]))} in {minutes:.0f} minutes, on one core of "
+        f"{' and '.join(sorted(machines))}; load of the machine at most {load:.1f} when a section began.\n\n"
+        f"Software: {', '.join(f'{name} {version}' for name, version in sorted(found))}."
+    )
 
 
 def verdicts(book: Mapping[str, Any]) -> str:
