@@ -63,7 +63,7 @@ def _against_nuts(size: Size, python: Path, quick: bool) -> dict[str, Any]:
     """A few minutes of NUTS in each of two parametrisations, of which the better one counts; then ours."""
     problem = gaussian(network_table(size), size[0], Laplace())
     forms = ("scaled",) if quick else ("centred", "scaled")
-    theirs = {form: _nuts_run(problem, python, form, *((100, 1) if quick else (600, 90))) for form in forms}
+    theirs = {form: _nuts_run(problem, python, form, *((100, 1) if quick else (400, 60))) for form in forms}
     ours = sampled(problem, *((100, 200) if quick else (1000, 8000)), chains=1)
     speeds = {form: effective(run)[0] / run.seconds for form, (run, _) in theirs.items()}
     best = max(speeds, key=speeds.__getitem__)
