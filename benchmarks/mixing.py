@@ -41,7 +41,7 @@ class Run:
 
 def simulated(settings: Settings) -> dict[str, Any]:
     """Simulated networks with hubs."""
-    sizes = [(3, 20, 200)] if settings.quick else [(10, 90, 1000), (7, 312, 260)]
+    sizes = [(2, 8, 80)] if settings.quick else [(10, 90, 1000), (7, 312, 260)]
     return every_prior(
         {label(size): gaussian(network_table(size), size[0], Laplace()) for size in sizes}, settings
     )
@@ -56,8 +56,8 @@ def tumours(settings: Settings) -> dict[str, Any]:
 
 def row_moves(settings: Settings) -> dict[str, Any]:
     """What the joint scale moves of the query rows buy, learned Laplace: sweeps with them and without."""
-    sizes = [(3, 20, 200)] if settings.quick else [(10, 90, 1000), (7, 312, 260)]
-    warmup, draws = (100, 200) if settings.quick else (500, 2000)
+    sizes = [(2, 8, 80)] if settings.quick else [(10, 90, 1000), (7, 312, 260)]
+    warmup, draws = (50, 150) if settings.quick else (500, 2000)
     rows = []
     for size in sizes:
         problem = gaussian(network_table(size), size[0], Laplace())
@@ -73,7 +73,7 @@ def row_moves(settings: Settings) -> dict[str, Any]:
 
 def every_prior(problems: Mapping[str, Problem], settings: Settings) -> dict[str, Any]:
     """A row for every table, prior and quantity."""
-    warmup, draws = (100, 200) if settings.quick else (1000, 2000)
+    warmup, draws = (50, 150) if settings.quick else (1000, 2000)
     rows = []
     for table, problem in problems.items():
         for prior in PRIORS:

@@ -45,9 +45,9 @@ def draw_cross(chain: Chain, solver: Dual | Dense, seed: int = 1) -> Array:
 
 def tolerance(settings: Settings) -> dict[str, Any]:
     """The true error of a draw in conditional standard deviations, and what the posterior notices of it."""
-    size = (2, 20, 60) if settings.quick else (5, 100, 200)
+    size = (2, 8, 60) if settings.quick else (5, 100, 200)
     chain = Chain(gaussian(factor_table(size), size[0], Laplace()), 50)
-    runs = {bound: posterior(chain.problem, bound, 300 if settings.quick else 4000) for bound in TOLERANCES}
+    runs = {bound: posterior(chain.problem, bound, 150 if settings.quick else 4000) for bound in TOLERANCES}
     exact, rows = runs[TOLERANCES[-1]], []
     for bound, run in runs.items():
         row = {"tolerance": bound, "worst_error": worst_error(chain, bound), "iterations": run["iterations"]}
