@@ -49,8 +49,8 @@ lint: $(VENV)/.installed-test $(VENV)/.installed-lint  ## style, types, and who 
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q tests/test_floors.py
 
-bench: $(VENV)/.installed-all  ## what a sweep costs and what it buys, as ratios
-	$(BIN)/python benchmarks/run.py
+bench: $(VENV)/.installed-bench  ## what a sweep costs and what it buys, as ratios; make bench BENCH='--only q'
+	$(BIN)/python benchmarks/run.py $(BENCH)
 
 docs: $(VENV)/.installed-docs  ## the site, into docs/_build/html
 	rm -rf docs/generated  # pages of functions that are gone would fail the build

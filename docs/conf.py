@@ -8,7 +8,7 @@ copyright = author
 release = version = installed_version(project)
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx-mathjax-offline", "numpydoc"]
-exclude_patterns = ["_build", "jupyter_execute"]
+exclude_patterns = ["_build", "jupyter_execute", "benchmark_results.md"]  # the last is part of another page
 templates_path = ["_templates"]
 default_role = "py:obj"
 

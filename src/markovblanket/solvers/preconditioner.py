@@ -88,7 +88,7 @@ def outstanding(C: CrossPrecision, mean: KroneckerMean, columns: Places) -> tupl
     """
     T, L, enough = C.T[:, columns], C.root_U.T, leverage_worth_correcting(C.T.shape[1])
     share, squares, rest = T / (1.0 + np.diag(C.U)[:, None] * T), C.scatter.F[:, columns] ** 2, mean
-    for bar in (4 * enough, 2 * enough, enough):
+    for bar in (16 * enough, 4 * enough, 2 * enough, enough):
         i, j = np.nonzero(rest.leverages(L, squares) * share > bar)
         V, places = L[:, i] * np.sqrt(share[i, j]), columns[j]
         if not len(places):

@@ -1,0 +1,52 @@
+"""What latent columns cost: the step that draws them, and sweeps with some of them from q small to large."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from markovblanket import gibbs
+from markovblanket.priors import Laplace
+from settings import Settings
+from tables import factor_table, label, with_levels
+from timing import Chain, in_turn, milliseconds, ratio, slope
+
+
+def step(settings: Settings) -> dict[str, Any]:
+    """With all query columns latent: the latent step against the draw of W12 that follows it."""
+    size = (3, 40, 100) if settings.quick else (7, 312, 260)
+    chain = Chain(with_levels(factor_table(size), size[0], range(size[0]), Laplace()), 30)
+    problem, rng = chain.problem, chain.rng
+    works = {
+        "latent": lambda: gibbs.refresh(rng, chain.state, problem),
+        "cross": lambda: problem.prior.draw_cross(rng, chain.state, problem.scatter, problem.solver),
+    }
+    times = in_turn(works, settings.repeats)
+    share = ratio(times["latent"], times["cross"])
+    print(f"  p, q, n = {label(size)}: the latent step takes {share:.3f} of the time of the draw of W12")
+    return {**dict(zip("pqn", size, strict=True)), "ms": milliseconds(times["latent"]), "ratio": share}
+
+
+def against_q(settings: Settings) -> dict[str, Any]:
+    """Sweeps with three latent query columns and twenty latent others, learned Laplace."""
+    p, others, n = 3, 20, 260
+    sizes = [100, 200, 400] if settings.quick else [1000, 3000, 10000, 30000]
+    chains = {
+        q: Chain(
+            with_levels(factor_table((p, q, n)), p, range(p + others), Laplace()), 5 if settings.quick else 20
+        )
+        for q in sizes
+    }
+    works = {f"{q} sweep": chain.step for q, chain in chains.items()}
+    works |= {
+        f"{q} latent": lambda c=chain: gibbs.refresh(c.rng, c.state, c.problem) for q, chain in chains.items()
+    }
+    times = in_turn(works, settings.repeats)
+    rows = [
+        {"q": q, "ms": milliseconds(times[f"{q} sweep"]), "latent_ms": milliseconds(times[f"{q} latent"])}
+        for q in sizes
+    ]
+    for row in rows:
+        print(f"  q = {row['q']:6d}: {row['ms']:.1f} ms, of which {row['latent_ms']:.1f} ms the latent step")
+    steepness = slope(sizes, [row["ms"] for row in rows])
+    print(f"  log-log slope {steepness:.2f}")
+    return {"rows": rows, "slope": steepness}
