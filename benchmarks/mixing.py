@@ -62,7 +62,7 @@ def row_moves(settings: Settings) -> dict[str, Any]:
     for size in sizes:
         problem = gaussian(network_table(size), size[0], Laplace())
         those = sampled(problem, warmup, draws).effective()
-        with patch.object(gibbs, "draw_row_scales", lambda rng, state, G, s, problem: np.ones(len(G))):
+        with patch.object(gibbs, "draw_row_scales", lambda rng, state, G, Q, problem: np.ones(len(G))):
             without = sampled(problem, warmup, draws).effective()
         for name in those:
             figures = {"with": 50 * those[name] / draws, "without": 50 * without[name] / draws}

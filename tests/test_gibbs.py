@@ -129,6 +129,28 @@ def test_joint_scale_is_drawn_from_its_conditional(setting: Setting, monkeypatch
         assert log_density(u) - log_density(0.0) == pytest.approx(gain, rel=1e-10, abs=1e-8)
 
 
+def test_query_block_is_drawn_given_the_regression(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``W12 = W11 Z`` follows, with Jacobian ``|W11|^q``; and what is handed on belongs to the new state."""
+    (_, q), one, other = setting.one.W12.shape, setting.one, setting.other
+    listener = Listener(other.W11)
+    monkeypatch.setattr(gibbs.regression, "draw", listener)
+    problem = Problem(setting.scatter, LEARNED, Dense())
+    products = gibbs.row_products(one.W12, setting.scatter)
+    moved, *handed_on = gibbs.draw_with_regression(np.random.default_rng(0), one, *products, problem)
+    [(_, W11, power, D, H)] = listener.calls
+    assert W11 is one.W11
+    np.testing.assert_allclose(np.linalg.solve(moved.W11, moved.W12), np.linalg.solve(one.W11, one.W12))
+    for found, expected in zip(handed_on, gibbs.row_products(moved.W12, setting.scatter), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+
+    def log_density(W: Array) -> float:
+        return float(power * np.linalg.slogdet(W)[1] - 0.5 * np.vdot(D, W) - 0.5 * np.einsum("ab,abc,ac", W, H, W))
+
+    volume = q * (np.linalg.slogdet(moved.W11)[1] - np.linalg.slogdet(one.W11)[1])
+    gain = setting.log_joint(moved) - setting.log_joint(one) + volume
+    assert log_density(moved.W11) - log_density(one.W11) == pytest.approx(gain, rel=1e-10, abs=1e-8)
+
+
 @pytest.mark.parametrize("name", ["normal", "given", "learned"])
 def test_row_scales_are_drawn_from_their_conditional(
     setting: Setting, name: str, monkeypatch: pytest.MonkeyPatch

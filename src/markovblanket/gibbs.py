@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from markovblanket import rowscales
+from markovblanket import regression, rowscales
 from markovblanket.contracts import Array, ChainState, Draw, Hyper, Prior, Problem, Scatter, SweepInfo
 from markovblanket.variates import mgig, wishart
 
@@ -18,12 +18,14 @@ def sweep(rng: np.random.Generator, state: ChainState, problem: Problem) -> tupl
     scatter, prior = problem.scatter, problem.prior
     W12, solve = prior.draw_cross(rng, state, scatter, problem.solver)  # W12  | W11, T, S
     state = prior.draw_jointly(rng, replace(state, W12=W12), scatter)  # (W12, T, hyper)  | W11, S
-    G, s = row_products(state.W12, scatter)
-    c, hyper = draw_common_scale(rng, state, G, s, prior)  # scale of (W12, T, hyper)  | W11, S
-    W12, T, G, s = c * state.W12, c * c * state.T, c * c * G, c * s
+    G, Q = row_products(state.W12, scatter)
+    c, hyper = draw_common_scale(rng, state, G, Q, prior)  # scale of (W12, T, hyper)  | W11, S
+    W12, T, G, Q = c * state.W12, c * c * state.T, c * c * G, c * Q
     W11 = draw_query(rng, state.W11, G, scatter)  # W11  | W12, S
-    r = draw_row_scales(rng, ChainState(W11, W12, T, hyper), G, s, problem)  # scales of rows of (W11, W12)  | S
-    W11, W12 = W11 * np.sqrt(np.outer(r, r)), r[:, None] * W12
+    state = replace(state, W11=W11, W12=W12, T=T, hyper=hyper)
+    state, G, Q = draw_with_regression(rng, state, G, Q, problem)  # (W11, W12)  | U W12, T, S
+    r = draw_row_scales(rng, state, G, Q, problem)  # scales of rows of (W11, W12)  | S
+    W11, W12 = state.W11 * np.sqrt(np.outer(r, r)), r[:, None] * state.W12
     T, hyper = prior.draw_scales(rng, W12, hyper)  # T, hyper  | W12
     return ChainState(W11, W12, T, hyper, state.columns), SweepInfo(solve.iterations, solve.residual, c)
 
@@ -40,17 +42,17 @@ def refresh(rng: np.random.Generator, state: ChainState, problem: Problem) -> tu
 
 
 def row_products(W12: Array, scatter: Scatter) -> tuple[Array, Array]:
-    """``G = W12 A W21`` with ``A = I + F'F``, and the diagonal of ``W12 S21`` with ``S21 = F'Y'``."""
+    """``G = W12 A W21`` with ``A = I + F'F``, and ``Q = W12 S21`` with ``S21 = F'Y'``."""
     V = scatter.times_factor(W12)
-    return W12 @ W12.T + V @ V.T, np.einsum("ik,ik->i", V, scatter.Y)
+    return W12 @ W12.T + V @ V.T, V @ scatter.Y.T
 
 
 def draw_common_scale(
-    rng: np.random.Generator, state: ChainState, G: Array, s: Array, prior: Prior
+    rng: np.random.Generator, state: ChainState, G: Array, Q: Array, prior: Prior
 ) -> tuple[float, Hyper]:
     """The prior's joint move of ``(W12, T, hyper)``: its factor c, and the new hyperparameters."""
     quadratic = np.vdot(np.linalg.inv(state.W11), G)
-    return prior.draw_factor(rng, state.hyper, float(s.sum()), float(quadratic))
+    return prior.draw_factor(rng, state.hyper, float(np.trace(Q)), float(quadratic))
 
 
 def draw_query(rng: np.random.Generator, W11: Array, G: Array, scatter: Scatter) -> Array:
@@ -61,7 +63,24 @@ def draw_query(rng: np.random.Generator, W11: Array, G: Array, scatter: Scatter)
     return mgig.step(rng, W11, (scatter.n + len(W11) + 1) / 2, scatter.B, G)
 
 
-def draw_row_scales(rng: np.random.Generator, state: ChainState, G: Array, s: Array, problem: Problem) -> Array:
+def draw_with_regression(
+    rng: np.random.Generator, state: ChainState, G: Array, Q: Array, problem: Problem
+) -> tuple[ChainState, Array, Array]:
+    """``W11 | U W12, T, S``, where ``W12`` follows, and what G and Q become; not where entries are exactly zero.
+
+    With ``Z = U W12``: ``Z A Z' = U G U`` and ``Z S21 = U Q`` (:mod:`markovblanket.regression`).
+    """
+    if problem.prior.zero_law(state.hyper):
+        return state, G, Q
+    U, scatter = np.linalg.inv(state.W11), problem.scatter
+    UQ = U @ Q
+    H = regression.curvatures(U @ state.W12, state.T)
+    W11 = regression.draw(rng, state.W11, scatter.n / 2 + problem.q, scatter.B + U @ G @ U + UQ + UQ.T, H)
+    R = W11 @ U
+    return replace(state, W11=W11, W12=R @ state.W12), R @ G @ R.T, R @ Q
+
+
+def draw_row_scales(rng: np.random.Generator, state: ChainState, G: Array, Q: Array, problem: Problem) -> Array:
     """Factors r of the joint move ``W11 -> R^1/2 W11 R^1/2``, ``W12 -> R W12`` with ``R = diag(r)``.
 
     Given ``W12``, ``W11`` hardly moves when the query variables are well explained, and the other way round: the
@@ -70,14 +89,14 @@ def draw_row_scales(rng: np.random.Generator, state: ChainState, G: Array, s: Ar
 
         prod_i r_i^((n+p+1)/2 + q)  exp(-1/2 sqrt(r)' M sqrt(r) - r's)  p(R W12)        M = B * W11 + U * G
 
-    with ``*`` entry by entry and ``s_i`` the i-th row of ``W12`` times that of ``S12``. Slice steps for each
+    with ``*`` entry by entry and s the diagonal of ``Q = W12 S21``. Slice steps for each
     ``log r_i`` and for their common shift leave it invariant, hence the posterior too (Liu and Sabatti 2000). The
     factor ``r_i^q`` belongs to ``p(R W12)`` in the code: a prior with exact zeros has fewer dimensions.
     """
     p = len(state.W11)
     power = (problem.scatter.n + p + 1) / 2
     M = problem.scatter.B * state.W11 + np.linalg.inv(state.W11) * G
-    return rowscales.draw(rng, power, M, s, problem.prior.row_law(state))
+    return rowscales.draw(rng, power, M, np.diag(Q).copy(), problem.prior.row_law(state))
 
 
 def start(rng: np.random.Generator, problem: Problem) -> ChainState:

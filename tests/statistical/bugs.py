@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import linalg
 
-from markovblanket import gibbs
+from markovblanket import gibbs, regression
 from markovblanket.contracts import Array, ChainState, Hyper, Noise, RowLaw, Scatter, SolveInfo
 from markovblanket.priors import Laplace, SpikeSlab
 from markovblanket.priors.scale_mixture import draw_common_factor
@@ -21,15 +21,22 @@ from statistical.cases import FEW_OTHERS, FEW_ROWS, HORSESHOE, LONG, ONE_QUERY, 
 
 Generator = np.random.Generator
 DrawQuery = Callable[[Generator, Array, Array, Scatter], Array]
+DrawGivenRegression = Callable[[Generator, Array, float, Array, Array], Array]
+GIVEN_REGRESSION = regression.draw
 
 
 @dataclass(frozen=True)
 class Bug:
-    """A mistake, the problem that shows it, and, if it is in the update of W11, the wrong update."""
+    """A mistake, the problem that shows it, and, if it is in an update of W11, the wrong update.
+
+    ``replications`` of two sweeps show it.
+    """
 
     name: str
     case: Case
     draw_query: DrawQuery = gibbs.draw_query
+    draw_given_regression: DrawGivenRegression = regression.draw
+    replications: int = 300
 
     def __str__(self) -> str:
         return self.name
@@ -42,6 +49,11 @@ def wrong_degrees_of_freedom(rng: Generator, W11: Array, G: Array, scatter: Scat
     """``n + 3p - 1`` in the continued fraction, as the printed order suggests, for ``n + p + 1``."""
     order = (scatter.n + 3 * len(W11) - 1) / 2
     return mgig.step(rng, W11, order, scatter.B, G)
+
+
+def regression_without_jacobian(rng: Generator, W11: Array, power: float, D: Array, H: Array) -> Array:
+    """``W11`` given the regression without the powers that ``W12`` brings, here of five other variables."""
+    return GIVEN_REGRESSION(rng, W11, power - 5, D, H)
 
 
 def dropped_half_query(rng: Generator, W11: Array, G: Array, scatter: Scatter) -> Array:
@@ -243,13 +255,14 @@ HORSESHOES_MANY = case("horseshoe learned", "dense", (3, 8, 30))
 HORSESHOES_FEW = case("horseshoe learned", "dense", FEW_ROWS)
 HYPERPRIOR = {"shape": 4.0, "rate": 1.0}
 
-# Wrong by so much that 300 replications of two sweeps show it.
+SHORTCUT, NO_SLAB = "block Cholesky without Schur complements", "lambda as if there were no slab"
 PLAIN = [
     Bug("n+3p-1 degrees of freedom", SHORT, wrong_degrees_of_freedom),
     Bug("dropped 1/2 in the law of W11", LAPLACE, dropped_half_query),
     Bug("S11 for S11 + I", SHORT, forgotten_prior),
     Bug("three steps from a cold start", LAPLACE, cold_start),
-    Bug("block Cholesky without Schur complements", replace(LAPLACE, solver=BlockCholeskyWithoutSchur())),
+    Bug("regression held without a Jacobian", LAPLACE, draw_given_regression=regression_without_jacobian),
+    Bug(SHORTCUT, replace(LAPLACE, solver=BlockCholeskyWithoutSchur()), replications=1500),
     Bug("mean without the scales", replace(LAPLACE, solver=MeanWithoutScales())),
     Bug("wrong sign of S12", replace(LAPLACE, solver=WrongSign())),
     Bug("scales by columns", replace(UNEQUAL, solver=ScalesByColumns())),
@@ -261,7 +274,7 @@ PLAIN = [
     Bug("row move without the shape", replace(LEARNED_FEW, prior=RowMoveWithoutShape(**HYPERPRIOR))),
     Bug("scale move with a dropped 1/2", replace(LEARNED, prior=ScaleMove(**HYPERPRIOR, curvature=2.0))),
     Bug("without the slab", replace(HORSESHOES_MANY, prior=horseshoes.WithoutSlab(**HORSESHOE))),
-    Bug("lambda as if there were no slab", replace(HORSESHOES, prior=horseshoes.PlainLocalScales(**HORSESHOE))),
+    Bug(NO_SLAB, replace(HORSESHOES, prior=horseshoes.PlainLocalScales(**HORSESHOE)), replications=900),
     Bug("lambda for lambda squared", replace(HORSESHOES_MANY, prior=horseshoes.RootOfLambda(**HORSESHOE))),
     Bug("one power of tau too many", replace(HORSESHOES_ONE, prior=horseshoes.OffByOne(**HORSESHOE))),
     Bug("own part left in", replace(SPIKED, prior=entrywise.WithoutOwnPart(**SPIKE))),
