@@ -37,9 +37,9 @@ from markovblanket.contracts import Array, ChainState
 from markovblanket.margins import Indices, Levels
 from markovblanket.scatter import times_transpose
 
-# Places near a column, and moves among them per sweep. A column of many levels would hardly ever move, its gaps
-# tie it to itself.
-NEAR, MOVES, LEVELS = 400, 4, 10
+# Places near a column, and moves among them per sweep: up to four, as long as they draw no more than so many cells.
+# A column of many levels would hardly ever move, its gaps tie it to itself.
+NEAR, MOVES, CELLS, LEVELS = 400, 4, 1000, 10
 # The proposal of an entry is wider than its normal approximation.
 WIDE = 1.3
 
@@ -93,13 +93,13 @@ class Hopping:
         state = own(state)
         assert state.columns is not None
         U, M = np.linalg.inv(state.W11), times_transpose(state.W12, state.columns.X2).T
-        anywhere = rng.choice(list(self.levels))
+        anywhere, times = rng.choice(list(self.levels)), min(max(CELLS // len(M), 1), MOVES)
         for i, margin in self.levels.items():
-            where: list[tuple[Indices | slice, int]] = [(self.near[i], MOVES), (slice(None), int(i == anywhere))]
-            for places, times in where[: 1 + (i == anywhere)]:
+            where: list[tuple[Indices | slice, int]] = [(self.near[i], times), (slice(None), 1)]
+            for places, many in where[: 1 + (i == anywhere)]:
                 row = row_at(state, U, M, i, places, margin.codes, odds, slab)
                 before = row.mean.copy()
-                moves(rng, row, times)
+                moves(rng, row, many)
                 state.W12[i, places], state.columns.X1[:, i] = row.w, row.x
                 M[:, i] += state.W11[i, i] * (before - row.mean)
         return replace(state, T=slab * (state.W12 != 0))
@@ -150,9 +150,11 @@ def step(rng: np.random.Generator, row: Row, j: int, vanish: bool) -> None:
         put(row, j, 0.0)
     b, h = slopes(row, cuts)
     weights = evidence(row, b, h)
-    k = -1 if vanish else draw_place(rng, weights)
-    new = draw_entry(rng, row, cuts, k, b, h) if k >= 0 else 0.0
-    ratio = worth(row, cuts, k, new, b, h, weights) - worth(row, cuts, j, old, b, h, weights)
+    k, new = -1 if vanish else draw_place(rng, weights), 0.0
+    at_k, at_j = summit(row, cuts, k, b, h), summit(row, cuts, j, b, h)
+    if k >= 0:
+        new = at_k[0] + rng.standard_normal() / math.sqrt(at_k[1])
+    ratio = worth(row, cuts, k, new, at_k, weights) - worth(row, cuts, j, old, at_j, weights)
     if k >= 0:
         put(row, k, new)
     x = cells.draw_between(rng, row.mean, row.variance, row.codes, cuts)
@@ -215,29 +217,22 @@ def draw_place(rng: np.random.Generator, weights: Array) -> int:
 
 
 @njit(cache=True)
-def draw_entry(rng: np.random.Generator, row: Row, cuts: Array, k: int, b: Array, h: float) -> float:
-    """A value for the entry at k."""
-    mode, precision = summit(row, cuts, k, b[k] / h)
-    return mode + rng.standard_normal() / math.sqrt(precision)
+def summit(row: Row, cuts: Array, k: int, b: Array, h: float) -> tuple[float, float]:
+    """About the mode of ``L(k, .)``, by a second step of Newton's method, and a precision for proposals there."""
+    if k < 0:
+        return 0.0, 1.0
+    _, slope, curvature = ascent(row, cuts, k, b[k] / h)
+    return b[k] / h + slope / curvature, curvature / WIDE
 
 
 @njit(cache=True)
-def worth(row: Row, cuts: Array, k: int, w: float, b: Array, h: float, weights: Array) -> float:
+def worth(row: Row, cuts: Array, k: int, w: float, at: tuple[float, float], weights: Array) -> float:
     """``log L(k, w) / q(k, w)`` with its prior probability; without an edge (k = -1), ``log M`` and the choice."""
     if k < 0:
         return ascent(row, cuts, 0, 0.0)[0] + math.log(np.count_nonzero(row.w) + 1.0)
-    mode, precision = summit(row, cuts, k, b[k] / h)
+    mode, precision = at
     log_q = weights[k] + 0.5 * math.log(precision) - 0.5 * precision * (w - mode) ** 2
     return ascent(row, cuts, k, w)[0] + row.odds - 0.5 * math.log(row.slab) - log_q
-
-
-@njit(cache=True)
-def summit(row: Row, cuts: Array, k: int, w: float) -> tuple[float, float]:
-    """The mode of ``L(k, .)`` by two steps of Newton's method from w, and a precision for proposals about it."""
-    for _ in range(2):
-        _, slope, curvature = ascent(row, cuts, k, w)
-        w += slope / curvature
-    return w, ascent(row, cuts, k, w)[2] / WIDE
 
 
 @njit(cache=True)
