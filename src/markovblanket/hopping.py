@@ -37,7 +37,7 @@ from markovblanket.contracts import Array, ChainState
 from markovblanket.margins import Indices, Levels
 from markovblanket.scatter import times_transpose
 
-# Places near a column, and moves among them per sweep: up to four, as long as they draw no more than so many cells.
+# Places near a column, and moves among them per sweep: up to four, as long as they draw at most so many cells.
 # A column of many levels would hardly ever move, its gaps tie it to itself.
 NEAR, MOVES, CELLS, LEVELS = 400, 4, 1000, 10
 # The proposal of an entry is wider than its normal approximation.
