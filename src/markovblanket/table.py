@@ -17,6 +17,7 @@ from markovblanket.contracts import Array
 from markovblanket.kinds import KINDS, Declared, columns
 from markovblanket.levels import Column
 from markovblanket.reading import NUMBERS, Source, frame_of, repeated, take_apart
+from markovblanket.spans import spans
 
 Name = Hashable
 
@@ -260,9 +261,8 @@ class Standardisation:
         """Of the columns of ``X``; a constant one is refused by its name."""
         if len(X) < 2:
             raise ValueError(f"the table has {len(X)} row(s); standardising its columns takes at least 2")
-        reach = np.maximum(np.abs(X).max(axis=0), np.finfo(float).tiny)
-        unit = X / reach  # squares of columns near 1e200 would overflow
-        mean, sd = unit.mean(axis=0), unit.std(axis=0)
+        parts = [_spread(X[:, span]) for span in spans(*X.shape)]
+        reach, mean, sd = (np.concatenate(part) for part in zip(*parts, strict=True))
         # Rounding leaves a constant column a spread of about 1e-16 of its values.
         for name, width in zip(names, sd, strict=True):
             if width <= 1e-14:
@@ -271,4 +271,13 @@ class Standardisation:
 
     def apply(self, X: Array) -> Array:
         """Standardised columns."""
-        return (X - self.mean) / self.sd
+        Z = X - self.mean
+        Z /= self.sd
+        return Z
+
+
+def _spread(X: Array) -> tuple[Array, Array, Array]:
+    """The largest size in each column; and in units of it, mean and standard deviation."""
+    reach = np.maximum(np.abs(X).max(axis=0), np.finfo(float).tiny)
+    unit = X / reach  # squares of columns near 1e200 would overflow
+    return reach, unit.mean(axis=0), unit.std(axis=0)
