@@ -85,3 +85,14 @@ def test_a_table_its_columns_and_their_factor_are_all_there_is(X, read):
     most, given = peak(lambda: read(X, list(range(P))), X)
     np.testing.assert_array_equal([column.values for column in given.table.columns], X.T)
     assert most < 3.6, most  # names and columns, one object each, weigh as much as a few rows
+
+
+def test_a_query_with_levels_takes_one_table_more_for_the_basis_of_the_others(X):
+    Y = X.copy()
+    Y[:, 0] = np.searchsorted([-1.0, 0.0, 1.0], Y[:, 0])
+    most, given = peak(lambda: from_mixed(Y, list(range(P)), None, "auto"), Y)
+    assert given.latent is not None
+    np.testing.assert_allclose(
+        given.scatter.F.T @ given.scatter.F[:, 7], given.latent.X2.T @ given.latent.X2[:, 7]
+    )
+    assert most < 4.6, most
