@@ -160,8 +160,10 @@ def read(table: Any, query: Any) -> Table:
     """
     names, values = named_columns(table)
     query_names, rest = split(names, query)
-    columns = {name: numeric(name, column) for name, column in zip(names, values, strict=True)}
-    X1, X2 = (np.column_stack([columns[name] for name in part]) for part in (query_names, rest))
+    X1, X2 = (np.empty((len(values[0]), len(part))) for part in (query_names, rest))
+    place = dict(zip((*query_names, *rest), (*X1.T, *X2.T), strict=True))
+    for name, column in zip(names, values, strict=True):
+        place[name][:] = numeric(name, column)
     dtypes = {name: column.dtype.name for name, column in zip(names, values, strict=True)}
     plain = {name: dtype for name, dtype in dtypes.items() if dtype in NUMBERS}
     return Table(X1, X2, query_names, rest, names, row_names(table, len(X1)), plain)
