@@ -36,7 +36,7 @@ class Run:
 
     def effective(self, method: str = "bulk") -> dict[str, float]:
         """The smallest effective size among the entries of each array."""
-        return {name: float(self.sizes(name, method).min()) for name in self.draws}
+        return {name: float(self.sizes(name, method).min()) for name, draws in self.draws.items() if draws.size}
 
 
 def simulated(settings: Settings) -> dict[str, Any]:

@@ -11,7 +11,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from markovblanket.kinds import CHUNK, Profile
+from markovblanket.kinds import Profile
+from markovblanket.spans import CHUNK
 from markovblanket.table import read_mixed
 from one_column import N, column, cycle
 

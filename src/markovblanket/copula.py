@@ -33,6 +33,7 @@ from markovblanket.fixed import Fixed, MovingScatter
 from markovblanket.hopping import Hopping
 from markovblanket.margins import Gaps, Indices, Levels, Margin, Moving, moving_column, normal_scores
 from markovblanket.scatter import rest_degrees, rest_ridge, times_transpose
+from markovblanket.spans import spans
 from markovblanket.variates import wishart
 
 if TYPE_CHECKING:
@@ -73,16 +74,16 @@ class Copula:
         order alone, and moves.
         """
         scored = [k for k, c in enumerate(columns) if c.kind == "continuous" and c.complete and not by_rank]
-        X = np.empty((len(columns[0].values), len(columns)))
-        if scored:
-            X[:, scored] = normal_scores(np.column_stack([columns[k].values for k in scored]))
+        X = np.empty((len(columns[0].values), len(columns)), order="F")
+        for span in spans(len(X), len(scored)):
+            X[:, scored[span]] = normal_scores(np.column_stack([columns[k].values for k in scored[span]]))
         moving = {}
         for k in np.setdiff1d(np.arange(len(columns)), scored):
             continuous = columns[k].kind == "continuous" and not by_rank
             X[:, k], moving[int(k)] = moving_column(columns[k].values, continuous)
         query = {k: margin for k, margin in moving.items() if k < p}
         rest = {k - p: margin for k, margin in moving.items() if k >= p}
-        return cls(X[:, :p].copy(), X[:, p:].copy(order="F"), query, rest)
+        return cls(X[:, :p].copy(), X[:, p:], query, rest)
 
     @property
     def moves(self) -> bool:

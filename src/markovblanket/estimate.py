@@ -277,7 +277,7 @@ def _fingerprint(*arrays: Array) -> str:
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(str(array.shape).encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update(np.ascontiguousarray(array).reshape(-1).data)
     return digest.hexdigest()
 
 

@@ -15,6 +15,7 @@ from scipy import linalg
 
 from markovblanket.contracts import Array
 from markovblanket.scatter import Factored, inverse_diagonal
+from markovblanket.spans import spans
 
 Indices = npt.NDArray[np.intp]
 
@@ -29,14 +30,12 @@ class Fixed:
 
     def inverse_diagonal(self, X_J: Array) -> Array:
         """``diag(A^-1)``, by blocks: with ``P = A_KK^-1 A_KJ`` and the Schur complement of ``A_KK``."""
-        out = np.empty(self.X2.shape[1])
-        out[self.K] = self._inverse_diagonal_K
+        out = self._inverse_diagonal_K.copy()
         if len(self.J):
             QX = self.basis.T @ X_J
             inverse = np.linalg.inv(self.schur(X_J, QX))
-            sizes = np.einsum("kj,kj->k", self.F_K, self.F_K)
-            P = self.F_K.T @ (QX / (self.r + sizes)[:, None])
-            out[self.K] += np.einsum("jk,jk->j", P @ inverse, P)
+            P = self.F_K.T @ (QX / (self.r + self._sizes)[:, None])
+            out += np.einsum("jk,jk->j", P @ inverse, P)
             out[self.J] = np.diag(inverse)
         return out
 
@@ -59,7 +58,7 @@ class Fixed:
 
     @cached_property
     def _inverse_diagonal_K(self) -> Array:
-        """``diag(A_KK^-1)``."""
+        """``diag(A_KK^-1)``, at the places of K."""
         return inverse_diagonal(self.F_K, self.r)
 
     @cached_property
@@ -70,7 +69,8 @@ class Fixed:
     @cached_property
     def basis(self) -> Array:
         """Orthonormal ``Q`` whose columns span those of ``X_K``."""
-        Q, values, _ = linalg.svd(self.X2[:, self.K], full_matrices=False)
+        X_K = self.X2.T[self.K].T  # a copy, its columns contiguous
+        Q, values, _ = linalg.svd(X_K, full_matrices=False, overwrite_a=True)
         return Q[:, values > 1e-12 * values.max(initial=0.0)]
 
     @cached_property
@@ -79,16 +79,20 @@ class Fixed:
         Q, _ = linalg.qr(self.basis) if self.basis.size else (np.eye(len(self.X2)), None)
         return Q[:, self.basis.shape[1] :]
 
-    @cached_property
+    @property
     def F_K(self) -> Array:
-        """``Q' X_K``, whose rows are orthogonal."""
-        return np.asfortranarray(self.basis.T @ self.X2[:, self.K])
+        """``Q' X_K``, whose rows are orthogonal, in its place among zeros: a part of the frame."""
+        return self.frame[: self.basis.shape[1]]
+
+    @cached_property
+    def _sizes(self) -> Array:
+        """Those of the rows of ``F_K``, squared."""
+        return np.einsum("kj,kj->k", self.F_K, self.F_K)
 
     @cached_property
     def hat(self) -> tuple[Array, Array]:
         """``Q`` and the eigenvalues ``l / (r + l)`` of ``H = X_K A_KK^-1 X_K'``."""
-        sizes = np.einsum("kj,kj->k", self.F_K, self.F_K)
-        return self.basis, sizes / (self.r + sizes)
+        return self.basis, self._sizes / (self.r + self._sizes)
 
     def factor(self, X_J: Array) -> tuple[Array, Array]:
         """``F = [[Q'X_K, Q'X_J], [0, R]]``, R what ``X_J`` has outside Q; and the basis it is written in."""
@@ -106,9 +110,11 @@ class Fixed:
     @cached_property
     def frame(self) -> Array:
         """``F`` without its moving columns."""
-        more = min(len(self.J), self.complement.shape[1])
-        F = np.zeros((len(self.F_K) + more, self.X2.shape[1]), order="F")
-        F[: len(self.F_K), self.K] = self.F_K
+        (_, q), m = self.X2.shape, self.basis.shape[1]
+        F = np.zeros((m + min(len(self.J), self.complement.shape[1]), q), order="F")
+        for span in spans(*F.shape):
+            F[:m, span] = self.basis.T @ self.X2[:, span]
+        F[:, self.J] = 0.0
         return F
 
     @cached_property

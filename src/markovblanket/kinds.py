@@ -45,10 +45,10 @@ from markovblanket.levels import (
     refused,
 )
 from markovblanket.reading import Block, Cells, Source, listing
+from markovblanket.spans import spans
 
 KINDS = ("continuous", "binary", "ordinal", "count")
 FEW_WHOLE, FEW_REAL, FEW_REAL_CELLS, FREE_TEXT = 12, 5, 20, 50
-CHUNK = 2**20  # numbers looked at together: the temporary arrays of a wide table stay small
 
 Declared = str | Sequence[Any]
 
@@ -100,8 +100,7 @@ class Profile:
     @classmethod
     def of(cls, X: Array) -> Profile:
         """Some columns at a time."""
-        width = max(1, CHUNK // len(X))
-        parts = [cls._facts(np.sort(X[:, k : k + width], axis=0)) for k in range(0, X.shape[1], width)]
+        parts = [cls._facts(np.sort(X[:, span], axis=0)) for span in spans(*X.shape)]
         return cls(*(np.concatenate(facts) for facts in zip(*parts, strict=True)))
 
     @staticmethod

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 from scipy import linalg
 
 from markovblanket.contracts import Array
+from markovblanket.spans import spans
 
 # A factor row that is this small in every column, relative to the column, adds less than rounding to S22.
 NEGLIGIBLE = 1e-10
@@ -74,10 +76,12 @@ class FactorScatter(Factored):
 
 def inverse_diagonal(F: Array, ridge: float) -> Array:
     """``diag((F'F + r I)^-1)``: with ``F'F = sum_k l_k v_k v_k'``, 1/(r + l_k) along v_k, 1/r off their span."""
-    sizes = np.einsum("kj,kj->k", F, F)
-    squares = F**2 / sizes[:, None]
-    on_span = (squares / (ridge + sizes)[:, None]).sum(axis=0)
-    return np.maximum(1.0 - squares.sum(axis=0), 0.0) / ridge + on_span
+    sizes, out = np.einsum("kj,kj->k", F, F), np.empty(F.shape[1])
+    for span in spans(*F.shape):
+        squares = F[:, span] ** 2 / sizes[:, None]
+        on_span = (squares / (ridge + sizes)[:, None]).sum(axis=0)
+        out[span] = np.maximum(1.0 - squares.sum(axis=0), 0.0) / ridge + on_span
+    return out
 
 
 def rest_ridge(n: int, q: int) -> float:
@@ -152,11 +156,23 @@ def rotated(F: Array) -> Array:
     order of the observations. Columns are contiguous: a variable is a column, and some are looked at alone.
     """
     _, V = np.linalg.eigh(F @ F.T)
-    F = V.T @ F
-    largest = np.take_along_axis(F, np.abs(F).argmax(axis=1, keepdims=True), axis=1)
-    F = np.where(largest < 0, -F, F)
-    lengths = np.sqrt(np.einsum("kj,kj->j", F, F))
-    return np.asfortranarray(F[(np.abs(F) > NEGLIGIBLE * lengths).any(axis=1)])
+    signs, kept = rows_worth_keeping(V, F)
+    return (F.T @ (V * signs)[:, kept]).T
+
+
+def rows_worth_keeping(V: Array, F: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """The sign of the largest entry of each row of ``V'F``, and whether the row is more than rounding.
+
+    ``V'F`` is looked at in passing: to hold it beside what is left of it would take the memory of another table.
+    """
+    largest, kept = np.zeros(V.shape[1]), np.zeros(V.shape[1], dtype=bool)
+    for span in spans(*F.shape):
+        part = V.T @ F[:, span]
+        size = np.abs(part)
+        extreme = np.take_along_axis(part, size.argmax(axis=1, keepdims=True), axis=1)[:, 0]
+        largest = np.where(np.abs(extreme) > np.abs(largest), extreme, largest)
+        kept |= (size > NEGLIGIBLE * np.linalg.norm(part, axis=0)).any(axis=1)
+    return np.where(largest < 0, -1.0, 1.0), kept
 
 
 def semidefinite_root(S: Array) -> Array:

@@ -17,6 +17,7 @@ from markovblanket.contracts import Array
 from markovblanket.kinds import KINDS, Declared, columns
 from markovblanket.levels import Column
 from markovblanket.reading import NUMBERS, Source, frame_of, repeated, take_apart
+from markovblanket.spans import spans
 
 Name = Hashable
 
@@ -159,8 +160,10 @@ def read(table: Any, query: Any) -> Table:
     """
     names, values = named_columns(table)
     query_names, rest = split(names, query)
-    columns = {name: numeric(name, column) for name, column in zip(names, values, strict=True)}
-    X1, X2 = (np.column_stack([columns[name] for name in part]) for part in (query_names, rest))
+    X1, X2 = (np.empty((len(values[0]), len(part))) for part in (query_names, rest))
+    place = dict(zip((*query_names, *rest), (*X1.T, *X2.T), strict=True))
+    for name, column in zip(names, values, strict=True):
+        place[name][:] = numeric(name, column)
     dtypes = {name: column.dtype.name for name, column in zip(names, values, strict=True)}
     plain = {name: dtype for name, dtype in dtypes.items() if dtype in NUMBERS}
     return Table(X1, X2, query_names, rest, names, row_names(table, len(X1)), plain)
@@ -260,9 +263,8 @@ class Standardisation:
         """Of the columns of ``X``; a constant one is refused by its name."""
         if len(X) < 2:
             raise ValueError(f"the table has {len(X)} row(s); standardising its columns takes at least 2")
-        reach = np.maximum(np.abs(X).max(axis=0), np.finfo(float).tiny)
-        unit = X / reach  # squares of columns near 1e200 would overflow
-        mean, sd = unit.mean(axis=0), unit.std(axis=0)
+        parts = [_spread(X[:, span]) for span in spans(*X.shape)]
+        reach, mean, sd = (np.concatenate(part) for part in zip(*parts, strict=True))
         # Rounding leaves a constant column a spread of about 1e-16 of its values.
         for name, width in zip(names, sd, strict=True):
             if width <= 1e-14:
@@ -271,4 +273,13 @@ class Standardisation:
 
     def apply(self, X: Array) -> Array:
         """Standardised columns."""
-        return (X - self.mean) / self.sd
+        Z = X - self.mean
+        Z /= self.sd
+        return Z
+
+
+def _spread(X: Array) -> tuple[Array, Array, Array]:
+    """The largest size in each column; and in units of it, mean and standard deviation."""
+    reach = np.maximum(np.abs(X).max(axis=0), np.finfo(float).tiny)
+    unit = X / reach  # squares of columns near 1e200 would overflow
+    return reach, unit.mean(axis=0), unit.std(axis=0)
