@@ -36,7 +36,7 @@ class Run:
 
     def effective(self, method: str = "bulk") -> dict[str, float]:
         """The smallest effective size among the entries of each array."""
-        return {name: float(self.sizes(name, method).min()) for name, draws in self.draws.items() if draws.size}
+        return {name: float(self.sizes(name, method).min()) for name in self.draws}
 
 
 def simulated(settings: Settings) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def quantities(states: list[list[ChainState]]) -> dict[str, Array]:
     W12 = _stacked(states, lambda state: state.W12.ravel())
     kept = {**hyper, "W11": _stacked(states, lambda state: state.W11[triangle])}
     inclusion = (W12 != 0).mean(axis=(0, 1))
-    kept["W12"] = W12[..., inclusion > RARE]
+    kept["W12"] = W12[..., inclusion >= min(RARE, inclusion.max())]
     unsure = (inclusion > RARE) & (inclusion < 1 - RARE)
     return kept | ({"inclusion of an edge": 1.0 * (W12[..., unsure] != 0)} if unsure.any() else {})
 
