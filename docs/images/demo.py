@@ -73,7 +73,7 @@ def draw(axes: plt.Axes, graph: nx.Graph, where: dict, query: list[str], truth: 
 
 def main() -> None:
     data = clinic()
-    posterior = estimate(data.table, data.query, warmup=500, draws=1500, seed=1, n_jobs=2)
+    posterior = estimate(data.table, data.query, warmup=500, draws=1000, seed=1, n_jobs=2)
     truth, found = (graph_of(edges, data.query) for edges in (data.truth.query("edge"), posterior.edges()))
     where = layout(nx.compose(truth, found), data.query)
     figure, (left, right) = plt.subplots(1, 2, figsize=(12, 6.6))
