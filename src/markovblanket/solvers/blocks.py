@@ -76,19 +76,18 @@ def squares(G: Array, N: Array, p: int) -> None:
 
 
 @njit(cache=True)
-def multiply(G: Array, Y: Array) -> Array:
-    """Column j of ``Y`` (p x q) multiplied by the symmetric block ``G_j``."""
-    p, q = Y.shape
-    product = np.zeros((p, q))
-    for first in range(0, q, CHUNK):
-        part = slice(first, min(first + CHUNK, q))
+def multiply(G: Array, first: int, Y: Array, product: Array) -> None:
+    """Columns of ``Y`` (p x c) multiplied by the symmetric blocks ``G_j``, j from ``first`` on."""
+    p, c = Y.shape
+    product[:] = 0.0
+    for start in range(0, c, CHUNK):
+        part = slice(start, min(start + CHUNK, c))
         for a in range(p):
             for b in range(a + 1):
-                g = G[a * (a + 1) // 2 + b, part]
+                g = G[a * (a + 1) // 2 + b, first + part.start : first + part.stop]
                 add(product[a, part], g, Y[b, part])
                 if b < a:
                     add(product[b, part], g, Y[a, part])
-    return product
 
 
 @njit(cache=True)
