@@ -137,7 +137,7 @@ def test_missed_tolerance_is_an_error_that_says_what_to_do():
     rng = np.random.default_rng(6)
     U, T, scatter, _ = problem(rng, 3, 40, 100)
     noise = Noise.draw(rng, 3, 40, len(scatter.F))
-    with pytest.raises(SolverError, match=r"after 2 iterations, short of 1e-05.*max_iterations"):
+    with pytest.raises(SolverError, match=r"after 2 iterations, short of 1e-03.*max_iterations"):
         Dual(max_iterations=2).draw(U, T, scatter, noise)
 
 
@@ -238,8 +238,8 @@ def test_blocks_are_those_of_a_loop(size):
     L = np.tril(rng.standard_normal((p, p))) + 3 * np.eye(p)
     U, T, Y = L @ L.T, 10.0 ** rng.uniform(-6, 2, size), rng.standard_normal(size)
     R, G = blocks.factorise(np.sqrt(T), U, L)
-    product, solution = np.empty_like(Y), blocks.solve(R, Y)
-    blocks.multiply(G, 0, Y, product)
+    product, solution = np.zeros_like(Y), blocks.solve(R, Y)
+    blocks.add_multiply(G, 0, Y, product)
     for j in range(q):
         block = L.T @ np.linalg.inv(U + np.diag(1 / T[:, j])) @ L
         np.testing.assert_allclose(blocks.unpacked(G[:, j]), block, rtol=1e-8, atol=1e-10)
@@ -279,7 +279,7 @@ def test_units_do_not_spoil_the_draw(unit, through):
     U, T = np.array([[2.0, 0.3], [0.3, 1.0]]) * unit**2, rng.exponential(1.0, (2, 4))
     noise = Noise.draw(rng, 2, 4, len(scatter.F))
     exact, _ = Dense().draw(U, T, scatter, noise)
-    W12, info = Dual().draw(U, T, scatter, noise)
+    W12, info = Dual(tolerance=1e-5).draw(U, T, scatter, noise)
     error = (W12 - exact).ravel()
     assert info.residual <= 1e-5
     assert np.sqrt(error @ CrossPrecision(U, T, scatter).to_dense() @ error) < 1e-4

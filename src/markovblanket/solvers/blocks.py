@@ -76,18 +76,17 @@ def squares(G: Array, N: Array, p: int) -> None:
 
 
 @njit(cache=True)
-def multiply(G: Array, first: int, Y: Array, product: Array) -> None:
-    """Columns of ``Y`` (p x c) multiplied by the symmetric blocks ``G_j``, j from ``first`` on."""
+def add_multiply(G: Array, first: int, Y: Array, total: Array) -> None:
+    """To ``total`` the columns of ``Y`` (p x c), multiplied by their symmetric blocks ``G_j``, from ``first`` on."""
     p, c = Y.shape
-    product[:] = 0.0
     for start in range(0, c, CHUNK):
-        part = slice(start, min(start + CHUNK, c))
+        stop = min(start + CHUNK, c)
         for a in range(p):
             for b in range(a + 1):
-                g = G[a * (a + 1) // 2 + b, first + part.start : first + part.stop]
-                add(product[a, part], g, Y[b, part])
+                g = G[a * (a + 1) // 2 + b, first + start : first + stop]
+                add(total[a, start:stop], g, Y[b, start:stop])
                 if b < a:
-                    add(product[b, part], g, Y[a, part])
+                    add(total[b, start:stop], g, Y[a, start:stop])
 
 
 @njit(cache=True)

@@ -33,32 +33,35 @@ class Preconditioner(NamedTuple):
     R: Array
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def conjugate_gradients(
     K: Operator, P: Preconditioner, b: Array, tolerance: float, max_iterations: int
 ) -> tuple[Array, int, float]:
     """``K^-1 b``, the iterations, one more than allowed if they did not suffice, and the residual's norm.
 
     The residual that the recursion carries drifts from the true one, so it is computed anew before it is believed,
-    and the recursion started again from there if it was not: ``rz`` is infinite where it starts.
+    and the recursion started again from there if it was not: ``rz`` is infinite where it starts. All but the
+    operators see matrices as vectors.
     """
-    x, r, d, believed, rz, residual = np.zeros_like(b), b.copy(), np.zeros_like(b), True, np.inf, np.inf
+    shape, b, rz, believed, residual = b.shape, b.ravel(), np.inf, True, np.inf
+    x, r, d = np.zeros_like(b), b.copy(), np.zeros_like(b)
     for iteration in range(max_iterations + 1):
-        residual = np.sqrt(inner(r.ravel(), r.ravel()))
+        residual = np.sqrt(inner(r, r))
         if residual <= tolerance:
             if believed:
-                return x, iteration, residual
-            r, believed, rz = b - times(K, x), True, np.inf
+                return x.reshape(shape), iteration, residual
+            r, believed, rz = b.copy(), True, np.inf
+            add_multiple(r, -1.0, times(K, x.reshape(shape)).ravel())
             continue
-        z = solve(P, r)
-        rz, last = inner(r.ravel(), z.ravel()), rz
-        add_multiple(z.ravel(), rz / last, d.ravel())
-        d, Kd = z, times(K, z)
-        step = rz / inner(d.ravel(), Kd.ravel())
-        add_multiple(x.ravel(), step, d.ravel())
-        add_multiple(r.ravel(), -step, Kd.ravel())
+        z = solve(P, r.reshape(shape)).ravel()
+        rz, last = inner(r, z), rz
+        add_multiple(z, rz / last, d)
+        d, Kd = z, times(K, z.reshape(shape)).ravel()
+        step = rz / inner(d, Kd)
+        add_multiple(x, step, d)
+        add_multiple(r, -step, Kd)
         believed = False
-    return x, max_iterations + 1, residual
+    return x.reshape(shape), max_iterations + 1, residual
 
 
 @njit(cache=True)
@@ -66,12 +69,11 @@ def times(K: Operator, s: Array) -> Array:
     """``K s``, a few variables at a time: their data are read once, and used twice while they are near."""
     (p, q), product = (len(s), len(K.Ft)), s.copy()
     chunk = min(q, blocks.CHUNK if p < products.MANY else 4 * blocks.CHUNK)
-    Y, H = np.empty(p * chunk), np.empty(p * chunk)
     for first in range(0, q, chunk):
         Ft = K.Ft[first : first + chunk]
-        y, h = Y[: p * len(Ft)].reshape(p, len(Ft)), H[: p * len(Ft)].reshape(p, len(Ft))
+        y, h = np.empty((p, len(Ft))), np.zeros((p, len(Ft)))
         products.times(s, Ft, y)
-        blocks.multiply(K.G, first, y, h)
+        blocks.add_multiply(K.G, first, y, h)
         products.add_times(h, Ft, product)
     return product
 
@@ -79,25 +81,38 @@ def times(K: Operator, s: Array) -> Array:
 @njit(cache=True)
 def solve(P: Preconditioner, r: Array) -> Array:
     """``P^-1 r`` by Woodbury's identity."""
-    y, z = np.zeros_like(r), np.zeros_like(r)
+    y, z = np.zeros(r.shape), np.zeros(r.shape)
     products.add_times(P.Qt, r, y)
-    y *= P.shrink
+    for a in range(len(y)):
+        for k in range(len(y[a])):
+            y[a, k] *= P.shrink[a, k]
     if len(P.Ft):
-        c, correction = np.empty_like(P.V), np.zeros_like(r)
-        products.times(y, P.Ft, c)
-        c *= P.V
-        products.add_times(P.V * solve_triangles(P.R, c.sum(axis=0)), P.Ft, correction)
-        y -= P.shrink * correction
+        correct(P, y)
     products.add_times(P.Q, y, z)
     return z
 
 
 @njit(cache=True)
-def solve_triangles(R: Array, b: Array) -> Array:
-    """``(R R')^-1 b`` for a lower triangle; rows, which are contiguous, both ways. Overwrites ``b``."""
+def correct(P: Preconditioner, y: Array) -> None:
+    """``y = y - M^-1 Z (R R')^-1 Z' y``, in the coordinates in which M is diagonal."""
+    c, x, total = np.empty(P.V.shape), np.zeros(len(P.Ft)), np.zeros(y.shape)
+    products.times(y, P.Ft, c)
+    for a in range(len(c)):
+        blocks.add(x, P.V[a], c[a])
+    solve_triangles(P.R, x)
+    for a in range(len(c)):
+        for k in range(len(x)):
+            c[a, k] = P.V[a, k] * x[k]
+    products.add_times(c, P.Ft, total)
+    for a in range(len(y)):
+        blocks.subtract(y[a], P.shrink[a], total[a])
+
+
+@njit(cache=True, error_model="numpy")
+def solve_triangles(R: Array, b: Array) -> None:
+    """``b = (R R')^-1 b`` for a lower triangle, along its rows both ways."""
     for a in range(len(R)):
         b[a] = (b[a] - inner(R[a, :a], b[:a])) / R[a, a]
     for a in range(len(R) - 1, -1, -1):
         b[a] /= R[a, a]
         add_multiple(b[:a], -b[a], R[a, :a])
-    return b
