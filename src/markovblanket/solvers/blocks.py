@@ -77,7 +77,7 @@ def squares(G: Array, N: Array, p: int) -> None:
 
 @njit(cache=True)
 def add_multiply(G: Array, first: int, Y: Array, total: Array) -> None:
-    """To ``total`` the columns of ``Y`` (p x c), multiplied by their symmetric blocks ``G_j``, from ``first`` on."""
+    """To ``total`` the columns of ``Y`` (p x c), multiplied by their blocks ``G_j``, j from ``first`` on."""
     p, c = Y.shape
     for start in range(0, c, CHUNK):
         stop = min(start + CHUNK, c)
