@@ -30,6 +30,11 @@ def leverage_worth_correcting(q: int) -> float:
     return 1.0 if q < 1000 else 0.5
 
 
+def most_corrections(q: int) -> int:
+    """To set up s of them takes ``s^2 p m`` flops, at most those of a dozen iterations; the largest go first."""
+    return round(np.sqrt(50 * q))
+
+
 @dataclass(frozen=True)
 class KroneckerMean:
     """``M = I + Gbar ⊗ diag(F F')`` with the eigenvectors Q of ``Gbar``; ``shrink``, p x m, is ``Q' M^-1 Q``."""
@@ -82,12 +87,18 @@ def outstanding(C: CrossPrecision, mean: KroneckerMean, columns: Places) -> tupl
     T, L, enough = C.T[:, columns], C.root_U.T, leverage_worth_correcting(C.T.shape[1])
     share, squares, rest = T / (1.0 + np.diag(C.U)[:, None] * T), C.scatter.F[:, columns] ** 2, mean
     for bar in (16 * enough, 4 * enough, 2 * enough, enough):
-        i, j = np.nonzero(rest.leverages(L, squares) * share > bar)
+        leverages = rest.leverages(L, squares) * share
+        i, j = np.nonzero(leverages > max(bar, largest_left_out(leverages, most_corrections(C.T.shape[1]))))
         V, places = L[:, i] * np.sqrt(share[i, j]), columns[j]
         if not len(places):
             break
         rest = mean.without(V, places, C.scatter)
     return together(C, V, i, places), places
+
+
+def largest_left_out(leverages: Array, most: int) -> float:
+    """The largest leverage but ``most``."""
+    return float(-np.partition(-leverages, most, axis=None)[most]) if leverages.size > most else 0.0
 
 
 def together(C: CrossPrecision, V: Array, i: Places, places: Places) -> Array:
