@@ -28,7 +28,7 @@ PRIORS = [
     SpikeSlab(),
     SpikeSlab(inclusion=0.1, slab=0.5),
 ]
-SOLVERS = [Dense(), Dual()]
+SOLVERS = [Dense(), Dual(tolerance=1e-6)]  # tight: that they are functions is asserted entry by entry
 # A keep makes the store of its kind.
 KEEPS = {
     MemoryStore: lambda path: KeepDraws(3),

@@ -76,19 +76,17 @@ def squares(G: Array, N: Array, p: int) -> None:
 
 
 @njit(cache=True)
-def multiply(G: Array, Y: Array) -> Array:
-    """Column j of ``Y`` (p x q) multiplied by the symmetric block ``G_j``."""
-    p, q = Y.shape
-    product = np.zeros((p, q))
-    for first in range(0, q, CHUNK):
-        part = slice(first, min(first + CHUNK, q))
+def add_multiply(G: Array, first: int, Y: Array, total: Array) -> None:
+    """To ``total`` the columns of ``Y`` (p x c), multiplied by their blocks ``G_j``, j from ``first`` on."""
+    p, c = Y.shape
+    for start in range(0, c, CHUNK):
+        stop = min(start + CHUNK, c)
         for a in range(p):
             for b in range(a + 1):
-                g = G[a * (a + 1) // 2 + b, part]
-                add(product[a, part], g, Y[b, part])
+                g = G[a * (a + 1) // 2 + b, first + start : first + stop]
+                add(total[a, start:stop], g, Y[b, start:stop])
                 if b < a:
-                    add(product[b, part], g, Y[a, part])
-    return product
+                    add(total[b, start:stop], g, Y[a, start:stop])
 
 
 @njit(cache=True)

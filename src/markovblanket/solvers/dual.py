@@ -28,9 +28,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from markovblanket.contracts import Array, Noise, Scatter, SolveInfo, SolverError
-from markovblanket.solvers import blocks, preconditioner
+from markovblanket.solvers import blocks, gradients, preconditioner
+from markovblanket.solvers.gradients import Operator, Preconditioner
 from markovblanket.solvers.precision import CrossPrecision
-from markovblanket.solvers.preconditioner import Operator
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,13 @@ class Dual:
     ----------
     tolerance : float
         Bound on the error of a draw, in conditional standard deviations of whatever linear functional of
-        ``W12`` one looks at.
+        ``W12`` one looks at. Even if it always were to one side, such an error would move the means of N draws by
+        at most ``tolerance sqrt(N)`` of their Monte Carlo standard errors: 6 % in 4,000 draws by default.
     max_iterations : int
         Give up, with a :class:`~markovblanket.contracts.SolverError`, after so many.
     """
 
-    tolerance: float = 1e-5
+    tolerance: float = 1e-3
     max_iterations: int = 2000
 
     def __post_init__(self) -> None:
@@ -63,42 +64,18 @@ class Dual:
         R, G = blocks.factorise(root_T, U, L)
         e = root_T * (L @ noise.Z1) + noise.Z3
         rhs = noise.Z2 - np.linalg.solve(L, scatter.Y) - L.T @ (root_T * blocks.solve(R, e)) @ F.T
-        s, info = conjugate_gradients(
-            lambda s: s + blocks.multiply(G, s @ F) @ F.T,
-            preconditioner.inverse(C, G),
-            rhs,
-            self.tolerance,
-            self.max_iterations,
-        )
+        K = Operator(G, np.ascontiguousarray(F.T))
+        s, info = conjugate_gradients(K, preconditioner.of(C, G), rhs, self.tolerance, self.max_iterations)
         return root_T * blocks.solve(R, e + root_T * (L @ s @ F)), info
 
 
 def conjugate_gradients(
-    K: Operator, approximate_inverse: Operator, b: Array, tolerance: float, max_iterations: int
+    K: Operator, P: Preconditioner, b: Array, tolerance: float, max_iterations: int
 ) -> tuple[Array, SolveInfo]:
-    """``K^-1 b`` for a positive definite operator on matrices, to a residual of norm ``tolerance``.
-
-    The residual that the recursion carries drifts from the true one, so it is computed anew before it is believed,
-    and the recursion started again from there if it was not.
-    """
-    x, r, believed = np.zeros_like(b), b, True
-    z = d = approximate_inverse(r)
-    rz = np.vdot(r, z)
-    for iteration in range(max_iterations + 1):
-        residual = float(np.linalg.norm(r))
-        if residual <= tolerance and believed:
-            return x, SolveInfo(iteration, residual)
-        if residual <= tolerance:
-            r, believed = b - K(x), True
-            z = d = approximate_inverse(r)
-            rz = np.vdot(r, z)
-            continue
-        Kd = K(d)
-        step = rz / np.vdot(d, Kd)
-        x, r, believed = x + step * d, r - step * Kd, False
-        z = approximate_inverse(r)
-        rz, last = np.vdot(r, z), rz
-        d = z + (rz / last) * d
+    """``K^-1 b`` to a residual of norm ``tolerance``, or an error."""
+    x, iterations, residual = gradients.conjugate_gradients(K, P, b, tolerance, max_iterations)
+    if iterations <= max_iterations:
+        return x, SolveInfo(iterations, residual)
     raise SolverError(
         f"conjugate gradients ended {residual:.1e} conditional standard deviations from the draw after "
         f"{max_iterations} iterations, short of {tolerance:.0e}: the columns are too nearly collinear, or the "

@@ -11,24 +11,28 @@ leverage ``z' M^-1 z`` in the mean of the rest are taken out of it and treated e
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.linalg.lapack import dpotrf
 
 from markovblanket.contracts import Array, Scatter
 from markovblanket.solvers import blocks
+from markovblanket.solvers.gradients import Preconditioner
 from markovblanket.solvers.precision import CrossPrecision
 
-Operator = Callable[[Array], Array]
 Places = npt.NDArray[np.intp]
 
 
 def leverage_worth_correcting(q: int) -> float:
     """Half the leverage saves two iterations, ``8 p m q`` flops, and took some 5,000 p m where measured."""
     return 1.0 if q < 1000 else 0.5
+
+
+def most_corrections(q: int) -> int:
+    """To set up s of them takes ``s^2 p m`` flops, at most those of a dozen iterations; the largest go first."""
+    return round(np.sqrt(50 * q))
 
 
 @dataclass(frozen=True)
@@ -53,19 +57,13 @@ class KroneckerMean:
         """``z' M^-1 z`` with ``z = v ⊗ f``: a row per column v of ``V``, a column per f * f in ``squares``."""
         return np.square(self.Q.T @ V).T @ (self.shrink @ squares)
 
-    def inverse(self, s: Array) -> Array:
-        """``M^-1 s``, s being p x m."""
-        return self.Q @ (self.shrink * (self.Q.T @ s))
 
-
-def inverse(C: CrossPrecision, G: Array) -> Operator:
-    """The inverse of ``K``'s mean, corrected for what stands out; ``G`` are the packed blocks."""
+def of(C: CrossPrecision, G: Array) -> Preconditioner:
+    """``K``'s mean, corrected for what stands out; ``G`` are the packed blocks."""
     scatter = C.scatter
     mean, columns = KroneckerMean.of(blocks.unpacked(G @ weights(scatter)), scatter), candidates(C)
     V, places = outstanding(C, mean, columns) if len(columns) else (C.U[:, :0], columns)
-    if not len(places):
-        return mean.inverse
-    return corrected_inverse(mean.without(V, places, scatter), V, scatter.F[:, places])
+    return corrected(mean.without(V, places, scatter) if len(places) else mean, V, scatter.F[:, places])
 
 
 def weights(scatter: Scatter) -> Array:
@@ -89,12 +87,18 @@ def outstanding(C: CrossPrecision, mean: KroneckerMean, columns: Places) -> tupl
     T, L, enough = C.T[:, columns], C.root_U.T, leverage_worth_correcting(C.T.shape[1])
     share, squares, rest = T / (1.0 + np.diag(C.U)[:, None] * T), C.scatter.F[:, columns] ** 2, mean
     for bar in (16 * enough, 4 * enough, 2 * enough, enough):
-        i, j = np.nonzero(rest.leverages(L, squares) * share > bar)
+        leverages = rest.leverages(L, squares) * share
+        i, j = np.nonzero(leverages > max(bar, largest_left_out(leverages, most_corrections(C.T.shape[1]))))
         V, places = L[:, i] * np.sqrt(share[i, j]), columns[j]
         if not len(places):
             break
         rest = mean.without(V, places, C.scatter)
     return together(C, V, i, places), places
+
+
+def largest_left_out(leverages: Array, most: int) -> float:
+    """The largest leverage but ``most``."""
+    return float(-np.partition(-leverages, most, axis=None)[most]) if leverages.size > most else 0.0
 
 
 def together(C: CrossPrecision, V: Array, i: Places, places: Places) -> Array:
@@ -107,16 +111,9 @@ def together(C: CrossPrecision, V: Array, i: Places, places: Places) -> Array:
     return V
 
 
-def corrected_inverse(mean: KroneckerMean, V: Array, F: Array) -> Operator:
-    """``s -> (M + sum_k z_k z_k')^-1 s`` with ``z_k = v_k ⊗ f_k``, from columns of ``V`` and ``F``."""
-    Q, shrink = mean.Q, mean.shrink
-    V, (m, s) = Q.T @ V, F.shape
-    Z = (np.sqrt(shrink)[:, :, None] * V[:, None, :] * F).reshape(len(V) * m, s)
-    H = dpotrf(np.eye(s) + Z.T @ Z, lower=1)[0]
-
-    def apply(r: Array) -> Array:
-        y = shrink * (Q.T @ r)
-        x = dpotrs(H, np.einsum("bk,bk->k", y.T @ V, F), lower=1)[0]
-        return Q @ (y - shrink * ((V * x) @ F.T))
-
-    return apply
+def corrected(mean: KroneckerMean, V: Array, F: Array) -> Preconditioner:
+    """``M + sum_k z_k z_k'`` with ``z_k = v_k ⊗ f_k``, from columns of ``V`` and ``F``."""
+    V, (m, s) = mean.Q.T @ V, F.shape
+    Z = (np.sqrt(mean.shrink)[:, :, None] * V[:, None, :] * F).reshape(len(V) * m, s)
+    R = dpotrf(np.eye(s) + Z.T @ Z, lower=1)[0]
+    return Preconditioner(*map(np.ascontiguousarray, (mean.Q, mean.Q.T, mean.shrink, V, F.T, R)))
