@@ -62,9 +62,8 @@ def test_it_predicts_the_query_as_least_squares_does(clinic, posterior):
 
 @pytest.mark.slow
 def test_it_agrees_with_the_blanket_s_own_sampler_where_data_decide(clinic, posterior):
-    ours = mb.estimate(
-        clinic.table, clinic.query, margins="gaussian", warmup=200, draws=1500, seed=1, progress=False
-    )
+    given = {"prior": "laplace", "margins": "gaussian", "warmup": 200, "draws": 1500, "seed": 1}
+    ours = mb.estimate(clinic.table, clinic.query, progress=False, **given)
     blanket = posterior.blanket()
     assert set(blanket["A"]) >= {"a", "b"}
     assert set(blanket["B"]) >= {"b", "c"}
