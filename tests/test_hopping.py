@@ -18,7 +18,7 @@ from markovblanket.contracts import ChainState, Columns
 from markovblanket.hopping import Hopping
 from markovblanket.margins import Levels
 
-ALARM = 1e-7
+ALARM, SWEEPS = 1e-7, 50_000
 # A query column with two levels, a second one that is observed, and three others; the edges of row 0 move.
 MARGIN = Levels(np.array([0, 1, 0, 1, -1, 1]))
 W11, SLAB, ODDS = np.array([[1.6, -0.7], [-0.7, 1.1]]), 2.0, -0.4
@@ -133,7 +133,7 @@ BUGS = {
 def test_planted_bugs_are_caught(expected, bug, monkeypatch):
     name, spoil = BUGS[bug]
     monkeypatch.setattr(hopping, name, spoil(getattr(hopping, name)))
-    assert p_value(expected, 30_000) < 1e-3 * ALARM
+    assert p_value(expected, SWEEPS) < 1e-3 * ALARM
 
 
 SPOILED = {
@@ -157,7 +157,7 @@ def test_bugs_planted_in_compiled_code_are_caught(expected, bug, monkeypatch):
     monkeypatch.setitem(sys.modules, "spoiled", spoiled)
     exec(source.replace(old, new).replace("cache=True", "cache=False"), vars(spoiled))
     monkeypatch.setitem(globals(), "Hopping", spoiled.Hopping)
-    assert p_value(expected, 30_000) < 1e-3 * ALARM
+    assert p_value(expected, SWEEPS) < 1e-3 * ALARM
 
 
 def test_the_slope_and_curvature_are_derivatives():

@@ -63,4 +63,4 @@ def test_geweke_test_rejects(bug: Bug) -> None:
 @pytest.mark.usefixtures("plant")
 @pytest.mark.parametrize("bug", named(RANKED), ids=str)
 def test_rank_test_rejects(bug: Bug) -> None:
-    assert_rejected(bug, rank_test(np.random.default_rng(4), bug.case, replications=300))
+    assert_rejected(bug, rank_test(np.random.default_rng(4), bug.case, bug.replications))
