@@ -34,7 +34,7 @@ demo: $(VENV)/.installed-all  ## fit a simulated clinic, print its blanket besid
 	$(BIN)/python -m markovblanket demo
 
 test: $(VENV)/.installed-test  ## every test but the slow rungs; needs no network once installed
-	$(PYTEST) -m 'not slow'
+	$(PYTEST) -m 'not slow' $(PYTEST_OPTIONS)
 
 test-slow: $(VENV)/.installed-test $(VENV)/.installed-reference  ## the slow rungs: calibration, and an independent NUTS run
 	$(PYTEST) -m slow

@@ -262,7 +262,7 @@ PLAIN = [
     Bug("S11 for S11 + I", SHORT, forgotten_prior),
     Bug("three steps from a cold start", LAPLACE, cold_start),
     Bug("regression held without a Jacobian", LAPLACE, draw_given_regression=regression_without_jacobian),
-    Bug(SHORTCUT, replace(LAPLACE, solver=BlockCholeskyWithoutSchur()), replications=1500),
+    Bug(SHORTCUT, replace(LAPLACE, solver=BlockCholeskyWithoutSchur()), replications=1000),
     Bug("mean without the scales", replace(LAPLACE, solver=MeanWithoutScales())),
     Bug("wrong sign of S12", replace(LAPLACE, solver=WrongSign())),
     Bug("scales by columns", replace(UNEQUAL, solver=ScalesByColumns())),
