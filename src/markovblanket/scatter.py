@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 from scipy import linalg
 
 from markovblanket.contracts import Array
@@ -125,9 +126,20 @@ def rest_degrees(n: int, q: int) -> float:
 
 
 def times_transpose(M: Array, F: Array) -> Array:
-    """``M F'``, from the columns of ``M`` that are not zero if they are few."""
-    places = np.flatnonzero(M.any(axis=0))
-    return M[:, places] @ F[:, places].T if 4 * len(places) < M.shape[1] else M @ F.T
+    """``M F'``, from the entries of ``M`` that are not zero if they are few."""
+    return nonzero_times(M, F.T) if 8 * np.count_nonzero(M) < M.size else M @ F.T
+
+
+@njit(cache=True)
+def nonzero_times(M: Array, Ft: Array) -> Array:
+    """The product of a matrix that is nearly all zeros with ``Ft``."""
+    product = np.zeros((M.shape[0], Ft.shape[1]))
+    for i in range(M.shape[0]):
+        for j in range(M.shape[1]):
+            if M[i, j] != 0.0:
+                for k in range(Ft.shape[1]):
+                    product[i, k] += M[i, j] * Ft[j, k]
+    return product
 
 
 def from_columns(X1: Array, X2: Array) -> FactorScatter:

@@ -21,7 +21,7 @@ Generator = np.random.Generator
 def visit(
     rng: Generator, W12: Array, U: Array, S12: Array, A: Array, odds: float, v: float, flaw: str = ""
 ) -> Array:
-    """Every entry in turn, column by column."""
+    """Whether every entry is zero, in turn, column by column; values that stay are redrawn later."""
     W = W12.copy()
     for j, i in product(range(W.shape[1]), range(W.shape[0])):
         c = U[i, i] * A[j, j]
@@ -29,7 +29,10 @@ def visit(
         b = -(S12 + U @ W @ A)[i, j] + c * own
         log_odds = odds + log_evidence(b, c, v, flaw)
         include = rng.random() < 1 / (1 + math.exp(-log_odds))
-        W[i, j] = b / (c + 1 / v) + rng.standard_normal() / math.sqrt(c + 1 / v) if include else 0.0
+        if not include:
+            W[i, j] = 0.0
+        elif W[i, j] == 0:
+            W[i, j] = b / (c + 1 / v) + rng.standard_normal() / math.sqrt(c + 1 / v)
     return W
 
 

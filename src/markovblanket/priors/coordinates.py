@@ -4,7 +4,10 @@ An entry is zero, or normal with variance v; ``odds`` is the prior log-odds that
 out and integrated out, given all else (``a_j = 1 + |f_j|^2``, ``R = Y + U W12 F'`` and ``S12 = Y F``)::
 
     h = u_ii a_j + 1/v        b = -( R_i . f_j + (U W12)_ij - u_ii a_j w_ij )
-    log-odds = odds - 1/2 log(v h) + 1/2 b^2 / h        if not zero: w_ij ~ N(b/h, 1/h)
+    log-odds = odds - 1/2 log(v h) + 1/2 b^2 / h        if not zero any more: w_ij ~ N(b/h, 1/h)
+
+An entry that was not zero and remains so keeps its value: the decision did not look at it, so it still has its law,
+and it is drawn anew with the others of its row (:func:`redraw`).
 
 ``R`` is kept up to date, which costs p m when an entry changes; most stay zero. Products with the columns of ``F``
 are taken a block of columns at a time, and corrected within the block.
@@ -28,7 +31,7 @@ from markovblanket.variates.factors import canonical_normal
 # Columns per product: enough for BLAS to be fast, few enough that a correction within the block is cheap.
 BLOCK = 32
 RARE = 0.02
-# Entries drawn together, of a row that has more.
+# Entries of a row that are drawn together, if it has more.
 MOST = 150
 
 
@@ -44,7 +47,7 @@ def visit(
     v: float,
     rare: float = RARE,
 ) -> int:
-    """Draw every entry in turn, given all others; ``W21`` (q x p) and ``R`` (p x m) change in place.
+    """Decide of every entry in turn, given all others, whether it is zero; ``W21`` (q x p) and ``R`` (p x m) change in place.
 
     ``FT`` is ``F'``, q x m, its rows contiguous. Returns how many entries were changed.
     """
@@ -63,12 +66,12 @@ def visit(
                 c = U[i, i] * a[first + k]
                 b, h, new = c * w[i] - products[k, i] - uw[i], c + 1.0 / v, 0.0
                 if b * b >= limits[i]:
-                    new = draw_entry(rng, b, h, odds, v, 1.0)
+                    new = draw_entry(rng, w[i], b, h, odds, v, 1.0)
                 elif wait > 0:
                     wait -= 1
                 else:
                     wait = waiting_time(rng, rare)
-                    new = draw_entry(rng, b, h, odds, v, rare)
+                    new = draw_entry(rng, w[i], b, h, odds, v, rare)
                 if new != w[i]:
                     if changes == before:
                         gram = np.dot(block[k:], block[k])  # those before it are done
@@ -143,19 +146,28 @@ def redraw(rng: np.random.Generator, W21: Array, U: Array, R: Array, FT: Array, 
     Which they are stays. One at a time, entries of correlated variables creep.
     """
     for i in range(len(U)):
-        places = np.flatnonzero(W21[:, i])[:MOST]
-        F, w = FT[places], W21[places, i]
-        before = np.dot(w, F)
-        b = -np.dot(F, R[i] - U[i, i] * before)
-        for k in range(len(places)):
-            b[k] -= np.dot(U[i], W21[places[k]]) - U[i, i] * w[k]
-        H = U[i, i] * np.dot(F, F.T)
-        for k in range(len(places)):
-            H[k, k] += U[i, i] + 1.0 / v
-        w = canonical_normal(rng, H, b)
-        for k in range(len(places)):
-            W21[places[k], i] = w[k]
-        shift(R, 1.0, U[i], np.dot(w, F) - before)
+        row = np.flatnonzero(W21[:, i])
+        for first in range(0, len(row), MOST):
+            redraw_together(rng, W21, U, R, FT, v, i, row[first : first + MOST])
+
+
+@njit(cache=True)
+def redraw_together(
+    rng: np.random.Generator, W21: Array, U: Array, R: Array, FT: Array, v: float, i: int, places: Array
+) -> None:
+    """Entries of row i, given all others."""
+    F, w = FT[places], W21[places, i]
+    before = np.dot(w, F)
+    b = -np.dot(F, R[i] - U[i, i] * before)
+    for k in range(len(places)):
+        b[k] -= np.dot(U[i], W21[places[k]]) - U[i, i] * w[k]
+    H = U[i, i] * np.dot(F, F.T)
+    for k in range(len(places)):
+        H[k, k] += U[i, i] + 1.0 / v
+    w = canonical_normal(rng, H, b)
+    for k in range(len(places)):
+        W21[places[k], i] = w[k]
+    shift(R, 1.0, U[i], np.dot(w, F) - before)
 
 
 @njit(cache=True)
@@ -168,11 +180,13 @@ def shift(M: Array, step: float, left: Array, right: Array) -> None:
 
 
 @njit(cache=True)
-def draw_entry(rng: np.random.Generator, b: float, h: float, odds: float, v: float, rare: float) -> float:
-    """Zero, or normal: an entry given all others; not zero with its probability divided by ``rare``."""
+def draw_entry(
+    rng: np.random.Generator, w: float, b: float, h: float, odds: float, v: float, rare: float
+) -> float:
+    """Zero, or the value it has, or normal; not zero with its probability divided by ``rare``."""
     if rng.random() * rare * (1.0 + math.exp(-odds - log_evidence(b, h, v))) >= 1.0:
         return 0.0
-    return b / h + rng.standard_normal() / math.sqrt(h)
+    return w if w != 0.0 else b / h + rng.standard_normal() / math.sqrt(h)
 
 
 @njit(cache=True)

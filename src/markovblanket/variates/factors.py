@@ -14,6 +14,9 @@ from scipy.linalg.lapack import dtrtrs
 
 from markovblanket.contracts import Array
 
+# Rounding of a product such as W12 A W21 leaves eigenvalues of a few epsilon either side of zero.
+ROUNDING = -1e-8
+
 
 def cholesky(matrix: Array, name: str) -> Array:
     """Lower Cholesky factor of a positive definite matrix; the error names what was not.
@@ -104,20 +107,29 @@ def semidefinite_factor(G: Array) -> Array:
     diagonal = np.diag(G)
     if not (np.isfinite(G).all() and (diagonal >= 0).all() and not G[diagonal == 0].any()):
         raise ValueError("G must be finite and positive semi-definite; its diagonal rules that out")
-    size = np.sqrt(diagonal)
-    unit = np.where(size > 0, size, 1.0)
-    values, vectors = np.linalg.eigh(G / unit[:, None] / unit)
-    # Rounding of a product such as W12 A W21 leaves eigenvalues of a few epsilon either side of zero.
-    if values[0] < -1e-8 * max(values[-1], 1.0):
+    H, least = factor_and_least(np.ascontiguousarray(G, dtype=float))
+    if least < ROUNDING:
         raise ValueError(
-            f"G must be positive semi-definite; scaled to unit diagonal it has eigenvalue {values[0]:.3g}"
+            f"G must be positive semi-definite; scaled to unit diagonal it has eigenvalue {least:.3g}"
         )
-    falling = np.argsort(-size, kind="stable")
-    scaled = size[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
-    root = triangular_root(np.ascontiguousarray(scaled[falling].T))
+    return H
+
+
+@njit(cache=True)
+def factor_and_least(G: Array) -> tuple[Array, float]:
+    """The factor, and the least eigenvalue at unit diagonal, over the largest if that exceeds 1.
+
+    Minus infinity if the diagonal has a negative entry.
+    """
+    size = np.sqrt(np.diag(G))
+    unit = np.where(size > 0, size, 1.0)
+    values, vectors = np.linalg.eigh(G / np.outer(unit, unit))
+    falling = np.argsort(-size, kind="mergesort")
+    scaled = vectors[falling] * np.outer(size[falling], np.sqrt(np.maximum(values, 0.0)))
+    root = triangular_root(np.ascontiguousarray(scaled.T))
     H = np.empty_like(root)
     H[falling] = np.where(np.diag(root) < 0, -root, root)  # one H for one G, whatever signs eigh chose
-    return H
+    return H, values[0] / max(values[-1], 1.0) if (size >= 0).all() else -np.inf
 
 
 @njit(cache=True)

@@ -23,7 +23,15 @@ import numpy as np
 from numba import njit
 
 from markovblanket.contracts import Array
-from markovblanket.variates.factors import cholesky, forward, semidefinite_factor, solve_lower, triangular_root
+from markovblanket.variates.factors import (
+    ROUNDING,
+    cholesky,
+    factor_and_least,
+    forward,
+    semidefinite_factor,
+    solve_lower,
+    triangular_root,
+)
 from markovblanket.variates.wishart import bartlett
 
 __all__ = ["Enclosure", "EnclosureError", "draw", "enclose", "log_density", "semidefinite_factor", "step"]
@@ -95,8 +103,14 @@ def step(rng: np.random.Generator, X: Array, order: float, B: Array, G: Array, s
     >>> bool(np.all(np.linalg.eigvalsh(X) > 0))
     True
     """
-    L = cholesky(X, "MGIG: X")
-    maps = _Maps.of(order, B, G)
+    if order > 0.5 * (len(X) - 1):
+        try:
+            L, least = _move(rng, X, 2.0 * order, B, G, steps)
+            if least > ROUNDING:
+                return _square(L, inverse=False)
+        except np.linalg.LinAlgError:
+            pass  # what follows finds out which matrix it is
+    L, maps = cholesky(X, "MGIG: X"), _Maps.of(order, B, G)
     if order < 0:
         L = triangular_root(np.ascontiguousarray(solve_lower(L, np.eye(len(L)))))
     return _square(_walk(rng, L, maps.H, maps.root, maps.df, steps), inverse=order < 0)
@@ -273,6 +287,14 @@ def _apply(L: Array, H: Array, R: Array, T: Array) -> Array:
     """Root of ``Y + H (W0 + H' X^-1 H)^-1 H'``."""
     K = triangular_root(np.concatenate((T.T, forward(L, H))))
     return triangular_root(np.concatenate((R.T, forward(K, H.T))))
+
+
+@njit(cache=True)
+def _move(rng: np.random.Generator, X: Array, df: float, B: Array, G: Array, steps: int) -> tuple[Array, float]:
+    """Root of what so many random maps make of X, and the least eigenvalue of G (:func:`factor_and_least`)."""
+    H, least = factor_and_least(G)
+    root = np.ascontiguousarray(forward(np.linalg.cholesky(B), np.eye(len(B))).T)
+    return _walk(rng, np.linalg.cholesky(X), H, root, df, steps), least
 
 
 @njit(cache=True)
