@@ -6,8 +6,8 @@ out and integrated out, given all else (``a_j = 1 + |f_j|^2``, ``R = Y + U W12 F
     h = u_ii a_j + 1/v        b = -( R_i . f_j + (U W12)_ij - u_ii a_j w_ij )
     log-odds = odds - 1/2 log(v h) + 1/2 b^2 / h        if not zero any more: w_ij ~ N(b/h, 1/h)
 
-An entry that was not zero and remains so keeps its value: the decision did not look at it, so it still has its law,
-and it is drawn anew with the others of its row (:func:`redraw`).
+An entry that was not zero and remains so keeps its value: the decision did not look at it, so it still has its
+law, and it is drawn anew with the others of its row (:func:`redraw`).
 
 ``R`` is kept up to date, which costs p m when an entry changes; most stay zero. Products with the columns of ``F``
 are taken a block of columns at a time, and corrected within the block.
@@ -23,10 +23,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 from markovblanket.contracts import Array
 from markovblanket.variates.factors import canonical_normal
+
+Indices = npt.NDArray[np.intp]
 
 # Columns per product: enough for BLAS to be fast, few enough that a correction within the block is cheap.
 BLOCK = 32
@@ -47,9 +50,10 @@ def visit(
     v: float,
     rare: float = RARE,
 ) -> int:
-    """Decide of every entry in turn, given all others, whether it is zero; ``W21`` (q x p) and ``R`` (p x m) change in place.
+    """Decide of every entry in turn, given all others, whether it is zero.
 
-    ``FT`` is ``F'``, q x m, its rows contiguous. Returns how many entries were changed.
+    ``W21`` (q x p) and ``R`` (p x m) change in place. ``FT`` is ``F'``, q x m, its rows contiguous.
+    Returns how many entries were changed.
     """
     (q, p), limits = W21.shape, rare_below(U, a.min(), odds, v, rare)
     uw, changes, wait = np.zeros(p), 0, waiting_time(rng, rare)
@@ -153,7 +157,7 @@ def redraw(rng: np.random.Generator, W21: Array, U: Array, R: Array, FT: Array, 
 
 @njit(cache=True)
 def redraw_together(
-    rng: np.random.Generator, W21: Array, U: Array, R: Array, FT: Array, v: float, i: int, places: Array
+    rng: np.random.Generator, W21: Array, U: Array, R: Array, FT: Array, v: float, i: int, places: Indices
 ) -> None:
     """Entries of row i, given all others."""
     F, w = FT[places], W21[places, i]
