@@ -1,0 +1,175 @@
+"""Where the nodes of a blanket go: queries apart, their own neighbours around them, shared ones between them.
+
+A node is a box, as wide as its name. The first places come from a plan; boxes that overlap are then pushed apart,
+and if the crowd is too dense for that, everything is spread a little: no two boxes touch in the end. Nothing is
+random, so the same network looks the same every time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from markovblanket.contracts import Array
+
+GAP = 0.08
+# Boxes are far wider than high, and so are the rings around a query.
+FLATTEN = 0.7
+FAN = math.radians(150)
+
+
+def place(
+    query: Sequence[Any], neighbours: Mapping[Any, Sequence[Any]], boxes: Mapping[Any, tuple[float, float]]
+) -> dict[Any, Array]:
+    """The centre of every node's box.
+
+    Parameters
+    ----------
+    query : sequence
+        The query variables.
+    neighbours : mapping
+        For every other variable the query variables it is connected with, the surest first.
+    boxes : mapping
+        Width and height of every node.
+
+    Returns
+    -------
+    dict
+        A pair of coordinates per node, in the unit of the boxes.
+
+    Examples
+    --------
+    >>> where = place(["T"], {"A": ["T"], "B": ["T"]}, {name: (1.0, 0.3) for name in "TAB"})
+    >>> sorted(where), where["T"].tolist()
+    (['A', 'B', 'T'], [0.0, 0.0])
+    """
+    own: dict[Any, list[Any]] = {name: [] for name in query}
+    shared: dict[tuple[Any, ...], list[Any]] = {}
+    for name, ends in neighbours.items():
+        if len(ends) == 1:
+            own[ends[0]].append(name)
+        else:
+            shared.setdefault(tuple(sorted(ends, key=list(query).index)), []).append(name)
+    where = _queries(_in_order(query, shared), own, shared, boxes)
+    for name in query:
+        where |= _around(where[name], own[name], boxes, boxes[name], len(query) > 1)
+    for ends, names in shared.items():
+        where |= _between([where[end] for end in ends], names, boxes)
+    return _apart(where, boxes, fixed=len(query))
+
+
+def _in_order(query: Sequence[Any], shared: Mapping[tuple[Any, ...], Sequence[Any]]) -> list[Any]:
+    """Those that share neighbours next to each other: from one to that with which it shares most."""
+    ties = {(a, b): 0 for a in query for b in query}
+    for ends, names in shared.items():
+        for pair in ((a, b) for a in ends for b in ends if a != b):
+            ties[pair] += len(names)
+    order, rest = [query[0]], list(query[1:])
+    while rest:
+        order.append(max(rest, key=lambda name: ties[order[-1], name]))  # the first of equals: as they were given
+        rest.remove(order[-1])
+    return order
+
+
+def _queries(
+    order: Sequence[Any],
+    own: Mapping[Any, Sequence[Any]],
+    shared: Mapping[tuple[Any, ...], Sequence[Any]],
+    boxes: Mapping[Any, tuple[float, float]],
+) -> dict[Any, Array]:
+    """On an ellipse, each with room for its own neighbours; shared ones have their room inside."""
+    if len(order) == 1:
+        return {order[0]: np.zeros(2)}
+    room = np.array([_reach(own[name], boxes, boxes[name]) for name in order])
+    inside = _radius([name for names in shared.values() for name in names], boxes)
+    radius = max(1.15 * room.sum() / math.pi, inside + 0.5 * room.max(), room[:2].max())
+    ends = np.cumsum(room)
+    angles = math.pi / 2 - 2 * math.pi * (ends - room / 2) / ends[-1] + math.pi * room[0] / ends[-1]
+    return {
+        name: radius * np.array([math.cos(angle), FLATTEN * math.sin(angle)])
+        for name, angle in zip(order, angles, strict=True)
+    }
+
+
+def _reach(names: Sequence[Any], boxes: Mapping[Any, tuple[float, float]], own: tuple[float, float]) -> float:
+    """How far a query's own neighbours go."""
+    return max([own[0], *(a for _, a, _ in _rings(names, boxes, own, FAN))])
+
+
+def _radius(names: Sequence[Any], boxes: Mapping[Any, tuple[float, float]]) -> float:
+    """Of a disc that holds so many boxes, loosely."""
+    return math.sqrt(sum((boxes[name][0] + GAP) * (boxes[name][1] + GAP) for name in names))
+
+
+def _rings(
+    names: Sequence[Any], boxes: Mapping[Any, tuple[float, float]], own: tuple[float, float], spread: float
+) -> Iterator[tuple[Sequence[Any], float, float]]:
+    """Names ring by ring around a box, and the half axes of each."""
+    left, ring = list(names), 1
+    while left:
+        width = max(boxes[name][0] for name in left)
+        a, b = own[0] / 2 + ring * (0.75 * width + 0.3), own[1] / 2 + ring * 0.55
+        count = max(int(2 * spread * math.sqrt((a * a + b * b) / 2) / (0.6 * width + GAP)), 3)
+        yield left[:count], a, b
+        left, ring = left[count:], ring + 1
+
+
+def _around(
+    centre: Array,
+    names: Sequence[Any],
+    boxes: Mapping[Any, tuple[float, float]],
+    own: tuple[float, float],
+    outwards: bool,
+) -> dict[Any, Array]:
+    """On rings about a query, the first names innermost; away from the middle if there are other queries."""
+    start, spread = (math.atan2(centre[1], centre[0]), FAN) if outwards else (math.pi / 2, math.pi)
+    where = {}
+    for ring, (now, a, b) in enumerate(_rings(names, boxes, own, spread)):
+        step = 2 * spread / (len(now) + (1 if outwards else 0))
+        first = (1.0 if outwards else 0.5) - 0.5 * (ring % 2)  # every other ring looks through gaps
+        for k, name in enumerate(now):
+            angle = start - spread + (k + first) * step
+            where[name] = centre + np.array([a * math.cos(angle), b * math.sin(angle)])
+    return where
+
+
+def _between(
+    ends: Sequence[Array], names: Sequence[Any], boxes: Mapping[Any, tuple[float, float]]
+) -> dict[Any, Array]:
+    """At the middle of their queries, one above the other; nearer the first where that is the middle of all."""
+    middle = np.mean(ends, axis=0) + 0.04 * (ends[0] - ends[-1])
+    heights = [boxes[name][1] + GAP for name in names]
+    tops = np.cumsum(heights) - sum(heights) / 2
+    return {name: middle - [0.0, top] for name, top in zip(names, tops, strict=True)}
+
+
+def _apart(where: dict[Any, Array], boxes: Mapping[Any, tuple[float, float]], fixed: int) -> dict[Any, Array]:
+    """No two boxes closer than the gap; the first ``fixed`` nodes, the queries, move only by spreading."""
+    centre = np.array(list(where.values()), dtype=float)
+    size = np.array([boxes[name] for name in where]) + GAP
+    centre[fixed:] += 1e-6 * np.arange(2 * (len(centre) - fixed)).reshape(-1, 2)  # from one place, a way out
+    while _pushed(centre, size, fixed):
+        centre *= 1.1
+    return dict(zip(where, centre, strict=True))
+
+
+def _pushed(centre: Array, size: Array, fixed: int, rounds: int = 150) -> bool:
+    """Boxes that overlap moved apart by what they overlap, the shorter way, in place; whether some still do."""
+    need = (size[:, None] + size[None]) / 2
+    free = np.ones(len(centre))
+    free[:fixed] = 0.0
+    for _ in range(rounds):
+        away = centre[:, None] - centre[None]
+        overlap = need - np.abs(away)
+        touching = (overlap > 1e-9).all(axis=2) & ~np.eye(len(centre), dtype=bool)
+        if not touching.any():
+            return False
+        along = overlap.argmin(axis=2)
+        push = np.where(touching, np.take_along_axis(overlap, along[..., None], axis=2)[..., 0], 0.0)
+        share = free[:, None] / np.maximum(free[:, None] + free[None], 1.0)
+        for axis in (0, 1):
+            centre[:, axis] += (np.sign(away[..., axis]) * push * share * (along == axis)).sum(axis=1)
+    return True

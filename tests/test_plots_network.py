@@ -1,0 +1,123 @@
+"""The picture of a blanket: every edge is there, with its sign, and no two nodes touch."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import same_color
+
+mpl.use("Agg")
+from matplotlib import pyplot as plt
+
+from markovblanket.plots import layout, network
+from markovblanket.plots.network import positions, shown
+from markovblanket.plots.style import NEGATIVE, POSITIVE, QUERY
+
+
+@pytest.fixture(autouse=True)
+def _closed():
+    yield
+    plt.close("all")
+
+
+def some_edges(p, q, count, seed=0):
+    """So many edges between p query variables and some of q others, of either sign."""
+    rng = np.random.default_rng(seed)
+    query = [f"trait {i}" for i in range(p)]
+    places = rng.choice(p * q, count, replace=False)
+    names = ["G" * int(rng.integers(1, 12)) + str(j) for j in range(q)]
+    rows = [(query[k // q], names[k % q], rng.standard_normal()) for k in places]
+    return query, pd.DataFrame(rows, columns=["query", "variable", "weight"])
+
+
+def overlaps(where, boxes):
+    """Pairs of nodes whose boxes share a point."""
+    names = list(where)
+    centre, size = np.array([where[name] for name in names]), np.array([boxes[name] for name in names])
+    near = np.abs(centre[:, None] - centre[None]) < (size[:, None] + size[None]) / 2
+    i, j = np.nonzero(np.triu(near.all(axis=2), 1))
+    return [(names[a], names[b]) for a, b in zip(i, j, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "count"), [(1, 1, 1), (1, 60, 40), (2, 9, 12), (7, 40, 150), (7, 1500, 500), (20, 200, 300)]
+)
+def test_no_two_nodes_touch(p, q, count):
+    query, edges = some_edges(p, q, count)
+    where, boxes = positions(query, edges)
+    assert set(where) == {*query, *edges["variable"]}
+    assert overlaps(where, boxes) == []
+    assert all(np.isfinite(place).all() for place in where.values())
+
+
+def test_a_query_without_neighbours_is_drawn_too():
+    where, boxes = positions(["a", "b", "c"], some_edges(1, 5, 0)[1])
+    assert set(where) == {"a", "b", "c"}
+    assert overlaps(where, boxes) == []
+
+
+def test_own_neighbours_are_nearer_to_their_query_than_to_any_other():
+    query, edges = some_edges(5, 400, 60, seed=2)
+    alone = edges[~edges["variable"].duplicated(keep=False)]
+    where, _ = positions(query, edges)
+    for edge in alone.itertuples():
+        distance = {name: np.linalg.norm(where[name] - where[edge.variable]) for name in query}
+        assert min(distance, key=distance.get) == edge.query
+
+
+def test_a_shared_neighbour_lies_between():
+    boxes = dict.fromkeys(("a", "b", "x", "y"), (0.5, 0.2))
+    where = layout.place(["a", "b"], {"x": ["a", "b"], "y": ["a"]}, boxes)
+    apart = np.linalg.norm(where["a"] - where["b"])
+    assert all(np.linalg.norm(where["x"] - where[name]) < 0.7 * apart for name in "ab")
+
+
+def test_every_edge_is_a_line_of_its_sign_and_width():
+    query, edges = some_edges(3, 30, 20, seed=1)
+    inner = pd.DataFrame({"query": [query[0]], "variable": [query[1]], "weight": [-0.3]})
+    ax = network(query, edges, inner)
+    lines = {line.get_gid(): line for line in ax.lines}
+    every = pd.concat([edges, inner])
+    assert set(lines) == {f"{edge.query}~{edge.variable}" for edge in every.itertuples()}
+    for edge in every.itertuples():
+        line = lines[f"{edge.query}~{edge.variable}"]
+        assert same_color(line.get_color(), POSITIVE if edge.weight < 0 else NEGATIVE)
+        assert (line.get_linestyle() == "-") == (edge.weight < 0)  # and without colours
+    widths = [lines[f"{edge.query}~{edge.variable}"].get_linewidth() for edge in every.itertuples()]
+    assert np.argsort(widths).tolist() == np.argsort(every["weight"].abs()).tolist()
+
+
+def test_nodes_are_named_and_queries_red():
+    query, edges = some_edges(2, 10, 6)
+    ax = network(query, edges)
+    assert {text.get_text() for text in ax.texts} == {*query, *edges["variable"]}
+    red = {patch.get_gid() for patch in ax.patches if same_color(patch.get_facecolor(), QUERY)}
+    assert red == set(query)
+
+
+def test_on_axes_of_any_size_everything_is_inside():
+    query, edges = some_edges(4, 50, 30)
+    ax = network(query, edges, ax=plt.subplots(figsize=(4, 3))[1])
+    (x0, x1), (y0, y1) = ax.get_xlim(), ax.get_ylim()
+    for patch in ax.patches:
+        box = patch.get_extents().transformed(ax.transData.inverted())
+        assert x0 <= box.x0
+        assert box.x1 <= x1
+        assert y0 <= box.y0
+        assert box.y1 <= y1
+
+
+def test_odd_names_are_text():
+    names = ["$x^2$", "<script>alert(1)</script>", "two\nlines", "a" * 200, ""]
+    edges = pd.DataFrame({"query": "q", "variable": names, "weight": 1.0})
+    network(["q"], edges).figure.canvas.draw()
+    assert shown("$x^2$") == r"\$x^2\$"
+    assert len(shown("a" * 200)) == 24
+    assert shown("two\nlines") == "two lines"
+
+
+def test_the_same_edges_give_the_same_picture():
+    first, second = (positions(*some_edges(5, 80, 60))[0] for _ in range(2))
+    assert all((first[name] == second[name]).all() for name in first)
