@@ -1,5 +1,20 @@
 """Figures of a posterior, one function each, on matplotlib axes: ``markovblanket.plots.blanket(posterior)``."""
 
+from markovblanket.plots.edges import checks, explained, forest, heatmap, sign_curve
 from markovblanket.plots.network import blanket, network
+from markovblanket.plots.runs import autocorrelation, convergence, density, edge, trace
 
-__all__ = ["blanket", "network"]
+__all__ = [
+    "autocorrelation",
+    "blanket",
+    "checks",
+    "convergence",
+    "density",
+    "edge",
+    "explained",
+    "forest",
+    "heatmap",
+    "network",
+    "sign_curve",
+    "trace",
+]

@@ -1,0 +1,212 @@
+"""Edges as figures: their intervals, how sure they are, their weights at a glance, and what explains the query."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.lines import Line2D
+
+from markovblanket.plots.network import shown
+from markovblanket.plots.style import NEGATIVE, POSITIVE, QUERY
+from markovblanket.posterior import Posterior
+
+DIVERGING = LinearSegmentedColormap.from_list("sign", [POSITIVE, "white", NEGATIVE])
+
+
+def forest(
+    posterior: Posterior,
+    level: float | None = None,
+    *,
+    fdr: float | None = None,
+    inclusion: float | None = None,
+    most: int = 40,
+    ax: Axes | None = None,
+) -> Axes:
+    """The selected edges with their intervals, the surest on top.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        What was found.
+    level, fdr, inclusion : float, optional
+        The rule, as in :meth:`Posterior.edges`; the interval is that of the table.
+    most : int
+        Of more edges than this, the surest.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        A row per edge: mean and central interval of its weight; open circles for negative partial correlations.
+    """
+    edges = posterior.edges(level, fdr=fdr, inclusion=inclusion).head(most)
+    ax = ax or plt.subplots(figsize=(6, 1.0 + 0.24 * max(len(edges), 2)), layout="constrained")[1]
+    y = np.arange(len(edges))[::-1]
+    for height, edge in zip(y, edges.itertuples(), strict=True):
+        colour, face = (POSITIVE, POSITIVE) if edge.weight < 0 else (NEGATIVE, "white")
+        ax.plot(
+            [edge.lower, edge.upper], [height, height], color=colour, lw=1.6, gid=f"{edge.query}~{edge.variable}"
+        )
+        ax.plot(edge.weight, height, "o", color=colour, mfc=face, ms=5)
+    ax.axvline(0, color="0.3", lw=0.8)
+    ax.set_yticks(y, [f"{shown(edge.query)} ~ {shown(edge.variable)}" for edge in edges.itertuples()], fontsize=8)
+    _sided(ax, "weight (entry of the precision matrix)")
+    return ax
+
+
+def sign_curve(
+    posterior: Posterior,
+    level: float | None = None,
+    *,
+    fdr: float | None = None,
+    inclusion: float | None = None,
+    most: int = 1000,
+    ax: Axes | None = None,
+) -> Axes:
+    """How sure the signs are, from the surest edge on, and where the selection ends.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        What was found.
+    level, fdr, inclusion : float, optional
+        The rule, as in :meth:`Posterior.edges`.
+    most : int
+        So many edges are shown, at most.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Probability of the likelier sign against rank, selected edges filled.
+    """
+    probability = posterior.sign_probability.to_numpy().ravel()
+    chosen = posterior.selected(level, fdr=fdr, inclusion=inclusion).to_numpy().ravel()
+    order = np.argsort(-probability, kind="stable")[:most]
+    rank = np.arange(1, len(order) + 1)
+    ax = ax or plt.subplots(figsize=(5.5, 3.4), layout="constrained")[1]
+    for part, face, word in ((chosen, POSITIVE, "selected"), (~chosen, "white", "not selected")):
+        shown_here = part[order]
+        label = f"{word} ({part.sum():,})"
+        ax.plot(rank[shown_here], probability[order][shown_here], "o", ms=4, mec=POSITIVE, mfc=face, label=label)
+    ax.set(xlabel="edge, the surest first", ylabel="probability of the likelier sign", ylim=(-0.02, 1.02))
+    if len(order) > 50:
+        ax.set_xscale("log")
+    ax.legend(frameon=False, fontsize=8)
+    return plain(ax)
+
+
+def heatmap(posterior: Posterior, *, most: int = 60, ax: Axes | None = None) -> Axes:
+    """Mean weights, query by variable.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        What was found.
+    most : int
+        The variables whose surest edge is surest, in that order.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        An image; a dot marks the selected edges, so that grey prints tell them too.
+    """
+    sure = posterior.sign_probability.to_numpy().max(axis=0)
+    columns = np.argsort(-sure, kind="stable")[:most]
+    table = posterior.edges(all=True).pivot(index="query", columns="variable", values="weight")
+    names = [posterior.variables[k] for k in columns]
+    weights = table.loc[posterior.query, names].to_numpy()
+    chosen = posterior.selected().to_numpy()[:, columns]
+    ax = ax or plt.subplots(figsize=(2.5 + 0.19 * len(names), 1.6 + 0.25 * len(weights)), layout="constrained")[1]
+    limit = max(float(np.abs(weights).max(initial=0.0)), np.finfo(float).tiny)
+    image = ax.imshow(weights, cmap=DIVERGING, vmin=-limit, vmax=limit, aspect="auto")
+    ax.plot(*np.nonzero(chosen)[::-1], "k.", ms=4)
+    ax.set_xticks(range(len(names)), [shown(name) for name in names], rotation=90, fontsize=7)
+    ax.set_yticks(range(len(weights)), [shown(name) for name in posterior.query], fontsize=8)
+    ax.figure.colorbar(image, ax=ax, label="mean weight", shrink=0.9)
+    return ax
+
+
+def explained(posterior: Posterior, level: float = 0.95, *, ax: Axes | None = None) -> Axes:
+    """R2 of each query variable given the rest, with its interval.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        What was found.
+    level : float
+        Of the interval.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        A row per query variable.
+    """
+    table = posterior.r2(level)
+    return _intervals(table, ax, "R2: share of variance explained by the rest", (0.0, 1.0))
+
+
+def checks(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
+    """Predictive checks: what the rows show, in units of what the model would make.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        As :meth:`Posterior.check` gives it.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        A row per query variable and check; the band is where the model puts 95 %; crosses lie outside.
+    """
+    middle, half = (table["lower"] + table["upper"]) / 2, (table["upper"] - table["lower"]) / 2
+    place = ((table["observed"] - middle) / half.where(half > 0)).clip(-3, 3).to_numpy()
+    y = np.arange(len(table))[::-1]
+    ax = ax or plt.subplots(figsize=(5.5, 1.0 + 0.2 * len(table)), layout="constrained")[1]
+    ax.axvspan(-1, 1, color="0.9")
+    inside = np.abs(place) <= 1
+    ax.plot(place[inside], y[inside], "o", color=POSITIVE, ms=4)
+    ax.plot(place[~inside], y[~inside], "x", color=QUERY, ms=6, mew=1.8)
+    names = [f"{shown(row.query)}: {row.check}" for row in table.itertuples()]
+    ax.set_yticks(y, names, fontsize=7)
+    ax.set(xlim=(-3.1, 3.1), xticks=[-1, 0, 1], xlabel="observed, against the model's band")
+    return plain(ax)
+
+
+def _intervals(table: pd.DataFrame, ax: Axes | None, label: str, limits: tuple[float, float]) -> Axes:
+    """A row per row of the table, the first on top."""
+    y = np.arange(len(table))[::-1]
+    ax = ax or plt.subplots(figsize=(5.5, 1.0 + 0.26 * max(len(table), 2)), layout="constrained")[1]
+    ax.hlines(y, table["lower"], table["upper"], color=POSITIVE, lw=1.8)
+    ax.plot(table["mean"], y, "o", color=POSITIVE, ms=5)
+    ax.set_yticks(y, [shown(name) for name in table.index], fontsize=8)
+    ax.set(xlim=limits, xlabel=label)
+    return plain(ax)
+
+
+def _sided(ax: Axes, label: str) -> None:
+    """What the sides of zero mean."""
+    handles = [
+        Line2D([], [], color=POSITIVE, marker="o", lw=1.6, ms=5, label="positive partial correlation"),
+        Line2D([], [], color=NEGATIVE, marker="o", mfc="white", lw=1.6, ms=5, label="negative"),
+    ]
+    ax.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.4, 1.0), ncols=2, frameon=False, fontsize=8)
+    ax.set_xlabel(label)
+    plain(ax)
+
+
+def plain(ax: Axes) -> Axes:
+    """Without the box."""
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
