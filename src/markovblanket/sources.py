@@ -62,16 +62,23 @@ def every_draw(draws: xr.Dataset) -> xr.DataArray:
     return draws["W12"]
 
 
-def draws_of_edge(draws: xr.Dataset, query: Any, variable: Any) -> xr.DataArray:
-    """The weight of one edge, draw by draw, if kept."""
+def draws_of_edge(draws: xr.Dataset, query: Any, variable: Any, of: str = "weight") -> xr.DataArray:
+    """The weight of one edge, or its partial correlation, draw by draw, if kept."""
     if "edge" in draws.dims:
         found = (draws["edge_query"].values == query) & (draws["edge_variable"].values == variable)
         if found.any():
-            return draws["kept_weight"].isel(edge=int(np.argmax(found)))
+            return draws[f"kept_{of}"].isel(edge=int(np.argmax(found)))
     if "W12" in draws:
-        return draws["W12"].sel(query=query, variable=variable)
+        weight = draws["W12"].sel(query=query, variable=variable)
+        return weight if of == "weight" else partial(draws, weight, query, variable)
     name = edge_name(query, variable)
     raise ValueError(f'the draws of {name} were not kept: estimate with keep="draws", or name it in named=[...]')
+
+
+def partial(draws: xr.Dataset, weight: xr.DataArray, query: Any, variable: Any) -> xr.DataArray:
+    """``-w_ij / sqrt(w_ii w_jj)`` of one edge, draw by draw."""
+    w_ii, w_jj = draws["W11"].sel(query=query, query_other=query), draws["W22_diagonal"].sel(variable=variable)
+    return weight.copy(data=-weight.values / np.sqrt(w_ii.values * w_jj.values))
 
 
 def kept_variables(draws: xr.Dataset, query: Any, among: Iterable[Any]) -> list[Any]:
