@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from markovblanket.diagnosis import ConvergenceWarning
+    from markovblanket.difference import difference
     from markovblanket.estimate import estimate
     from markovblanket.estimator import MarkovBlanket
     from markovblanket.posterior import Posterior, load
@@ -45,6 +46,7 @@ _HOME = {
     "Normal": "priors",
     "Posterior": "posterior",
     "SpikeSlab": "priors",
+    "difference": "difference",
     "estimate": "estimate",
     "load": "posterior",
     "simulate": "simulate",
@@ -60,6 +62,7 @@ __all__ = [
     "Normal",
     "Posterior",
     "SpikeSlab",
+    "difference",
     "estimate",
     "load",
     "simulate",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -42,6 +42,9 @@ class EdgeStatistics(Protocol):
 
     def quality(self, i: Positions, j: Positions) -> pd.DataFrame:
         """R-hat, bulk and tail ESS, a row per edge; missing where an edge is never included."""
+
+    def ordered(self, i: int, j: int) -> Array:
+        """The draws of one edge, of all chains, ascending; or as near to them as a histogram is."""
 
 
 def edge_statistics(draws: xr.Dataset, streams: xr.Dataset | None) -> EdgeStatistics:
@@ -129,6 +132,10 @@ class FromDraws:
         w_ii, w_jj = self.draws["W11"].values[:, :, i, i], self.draws["W22_diagonal"].values[:, :, j]
         return np.asarray(-self._weight(i, j) / np.sqrt(w_ii * w_jj))
 
+    def ordered(self, i: int, j: int) -> Array:
+        """The draws of one edge, ascending."""
+        return np.sort(self._weight(i, j), axis=None)
+
     def _weight(self, i: Any, j: Any) -> Array:
         return np.asarray(self.draws["W12"].values[:, :, i, j])
 
@@ -211,7 +218,7 @@ class FromStreams:
             size = self._count * self._variance(i, j) / np.maximum(whole, 2 * whole - half)
         return np.asarray(np.minimum(size, self._count * np.log10(self._count)))
 
-    def quantiles(self, i: Positions, j: Positions, probabilities: Sequence[float]) -> Array:
+    def quantiles(self, i: Positions, j: Positions, probabilities: npt.ArrayLike) -> Array:
         """Probabilities x edges, read off the histogram with exact zeros put back; linear within a bin."""
         ends, bins = self._edges_of_bins(i, j), self._at("histogram", i, j)
         negative, positive = (self._at(name, i, j).sum(axis=0, dtype=float) for name in ("negative", "positive"))
@@ -221,6 +228,10 @@ class FromStreams:
         below += np.where(ends > 0, zeros[:, None], 0)
         columns = [inverse(ranks, *with_zero(*edge)) for edge in zip(ends, below, negative, zeros, strict=True)]
         return np.array(columns).reshape(len(i), len(ranks)).T
+
+    def ordered(self, i: int, j: int) -> Array:
+        """A value for each draw, within a bin of it; as many are negative, zero and positive as draws are."""
+        return self.quantiles(np.array([i]), np.array([j]), np.linspace(0, 1, self._count))[:, 0]
 
     def _edges_of_bins(self, i: Positions, j: Positions) -> Array:
         """Where the bins of each edge begin and end, k x bins + 1; the outer two reach to the extremes."""
