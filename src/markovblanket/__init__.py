@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from markovblanket.estimator import MarkovBlanket
     from markovblanket.posterior import Posterior, load
     from markovblanket.priors import Horseshoe, Laplace, Normal, SpikeSlab
+    from markovblanket.second_look import second_look
     from markovblanket.simulate import simulate
     from markovblanket.solvers import Dense, Dual
 
@@ -49,6 +50,7 @@ _HOME = {
     "difference": "difference",
     "estimate": "estimate",
     "load": "posterior",
+    "second_look": "second_look",
     "simulate": "simulate",
 }
 
@@ -65,6 +67,7 @@ __all__ = [
     "difference",
     "estimate",
     "load",
+    "second_look",
     "simulate",
 ]
 
