@@ -82,10 +82,10 @@ def second_look(
     Notes
     -----
     The two looks are at the same rows, and the product of their evidence is a pseudo-likelihood, not the
-    likelihood of a model: ``inclusion_both`` finds more edges and ranks them, but on simulated networks two to three
-    times as many of those above 1/2 were false as it promised. Above 0.9, or where the larger of ``inclusion`` and
-    ``inclusion_other`` is above 1/2, there were about as many false ones as from one end; the figures are on the
-    page on more questions to ask. A share of N draws that is 0 or 1 counts as half a draw away, ``1 / (2 N)``.
+    likelihood of a model: ``inclusion_both`` finds more edges and ranks them, but on simulated networks two to
+    three times as many of those above 1/2 were false as it promised. Above 0.9 about as many were false as from
+    one end above 1/2; and the larger of ``inclusion`` and ``inclusion_other`` roughly kept its promise. The figures
+    are on the page on more questions to ask. A share of N draws that is 0 or 1 counts as half a draw away from it.
 
     References
     ----------
