@@ -84,7 +84,7 @@ def second_look(
     The two looks are at the same rows, and the product of their evidence is a pseudo-likelihood, not the
     likelihood of a model: ``inclusion_both`` finds more edges and ranks them, but on simulated networks two to
     three times as many of those above 1/2 were false as it promised. Above 0.9 about as many were false as from
-    one end above 1/2; and the larger of ``inclusion`` and ``inclusion_other`` roughly kept its promise. The figures
+    one end above 1/2; and the larger of ``inclusion`` and ``inclusion_other`` roughly kept its promise. Figures
     are on the page on more questions to ask. A share of N draws that is 0 or 1 counts as half a draw away from it.
 
     References
