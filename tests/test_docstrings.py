@@ -22,7 +22,10 @@ VARIATES = [
     for name, member in vars(importlib.import_module(f"markovblanket.variates.{law}")).items()
     if inspect.isfunction(member) and member.__module__.endswith(law) and not name.startswith("_")
 ]
-DOORS = [f"markovblanket.{name}" for name in ("estimate", "simulate", "Laplace", "Normal", "MarkovBlanket")]
+DOORS = [
+    f"markovblanket.{name}"
+    for name in ("estimate", "difference", "second_look", "simulate", "Laplace", "Normal", "MarkovBlanket")
+]
 
 
 @pytest.mark.parametrize("name", [*DOORS, *VARIATES, "markovblanket.baselines.graphical_lasso"])

@@ -41,6 +41,18 @@ def test_both_sources_say_the_same(draws, zeros):
         np.testing.assert_allclose(one[name], other[name], rtol=1e-9, atol=1e-10, err_msg=name)
 
 
+@pytest.mark.parametrize("zeros", [True, False])
+def test_ordered_values_are_the_draws_or_within_a_bin_with_the_same_signs(zeros):
+    made = made_draws(zeros=zeros)
+    streams, full = from_streams(made), from_draws(made)
+    for i, j in np.ndindex(made["W12"].shape[2:]):
+        near, draws = streams.ordered(i, j), full.ordered(i, j)
+        np.testing.assert_array_equal(draws, np.sort(made["W12"][:, :, i, j], axis=None))
+        np.testing.assert_array_equal(np.sign(near), np.sign(draws))
+        width = 1 / streams.streams["per_width"].values[i, j]
+        assert np.mean(np.abs(near - draws) <= width) > 0.98
+
+
 @pytest.mark.parametrize("narrow", [1, 8])
 @pytest.mark.parametrize("zeros", [True, False])
 def test_quantiles_lie_within_a_bin_of_the_draws_own(zeros, narrow):

@@ -26,10 +26,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from markovblanket.diagnosis import ConvergenceWarning
+    from markovblanket.difference import difference
     from markovblanket.estimate import estimate
     from markovblanket.estimator import MarkovBlanket
     from markovblanket.posterior import Posterior, load
     from markovblanket.priors import Horseshoe, Laplace, Normal, SpikeSlab
+    from markovblanket.second_look import second_look
     from markovblanket.simulate import simulate
     from markovblanket.solvers import Dense, Dual
 
@@ -45,8 +47,10 @@ _HOME = {
     "Normal": "priors",
     "Posterior": "posterior",
     "SpikeSlab": "priors",
+    "difference": "difference",
     "estimate": "estimate",
     "load": "posterior",
+    "second_look": "second_look",
     "simulate": "simulate",
 }
 
@@ -60,8 +64,10 @@ __all__ = [
     "Normal",
     "Posterior",
     "SpikeSlab",
+    "difference",
     "estimate",
     "load",
+    "second_look",
     "simulate",
 ]
 

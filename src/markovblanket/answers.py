@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from markovblanket import edgetable, groups, selection, sources
+from markovblanket import contrasts, edgetable, groups, selection, sources
 from markovblanket.observed import Observed
 from markovblanket.selection import DEFAULT_LEVEL
 from markovblanket.summaries import take
@@ -42,6 +42,39 @@ class EdgeAnswers:
     def edge_draws(self, query: Any, variable: Any) -> xr.DataArray:
         """Draws of the weight of one edge: (chain, draw)."""
         return sources.draws_of_edge(self.draws, query, variable)
+
+    def probability(self, statement: str, *, of: str = "weight") -> float:
+        """The probability of a statement about edges: the share of draws in which it is true.
+
+        ``"T~HGF > T~RELA"``, ``"|T~HGF| > 2 * |T~RELA|"``, ``"T~HGF == 0 and T~N < 0"`` (true together). A side is
+        a sum of numbers, edges and magnitudes, each with a numeric factor in front if need be. The ends of an edge
+        stand in either order; both may be query variables. Names are positions if the table was an array.
+
+        Parameters
+        ----------
+        statement : str
+            Comparisons by ``>``, ``<``, ``>=``, ``<=``, ``==``, ``!=``, joined by ``and``. The longest known name
+            counts, so ``HLA-A`` may stand as it is; a plus or minus after a name takes a blank before it; names in
+            backticks are taken literally, ```a b`~`c-d```.
+        of : str
+            ``"weight"``: entries of the precision matrix of standardised variables, where *negative* is a positive
+            partial correlation; sums of them are in these units. ``"partial_correlation"``: those; each edge's is
+            a draw from its law, but variables' own entries of W22 are not drawn jointly, and a comparison
+            of edges with different variables neglects how these depend on each other.
+
+        Returns
+        -------
+        float
+            Between 0 and 1, with the Monte Carlo error of as many draws.
+        """
+        return contrasts.probability(self.draws, statement, of)
+
+    def contrast(self, expression: str, *, of: str = "weight") -> xr.DataArray:
+        """Draws of a sum of edges such as ``"T~HGF - T~RELA"``: (chain, draw), as ArviZ takes them.
+
+        The rules are those of :meth:`probability`, without a comparison.
+        """
+        return contrasts.contrast(self.draws, expression, of)
 
     @cached_property
     def sign_probability(self) -> pd.DataFrame:

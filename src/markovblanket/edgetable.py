@@ -38,9 +38,9 @@ def among(query: Sequence[Any], W11: Array, chosen: selection.Mask, level: float
     return surest_first(names, from_draws(W11[..., i, j], partial, level))
 
 
-def surest_first(names: dict[str, list[Any]], table: pd.DataFrame) -> pd.DataFrame:
+def surest_first(names: dict[str, list[Any]], table: pd.DataFrame, of: str = "weight") -> pd.DataFrame:
     """Names before figures; equally sure edges by the size of their weight in standard deviations."""
-    size = (table["weight"] / table["sd"].where(table["sd"] > 0)).abs().fillna(0)
+    size = (table[of] / table["sd"].where(table["sd"] > 0)).abs().fillna(0)
     order = np.lexsort([-size, -table["sign_probability"]])
     return pd.DataFrame(names).join(table).iloc[order].reset_index(drop=True)
 

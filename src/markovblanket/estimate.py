@@ -211,7 +211,11 @@ def from_table(table: Any, query: Any) -> Given:
 
 def from_mixed(table: Any, query: Any, kinds: Mapping[Any, Any] | None, margins: str) -> Given:
     """A Gaussian copula of columns of any kind, with gaps."""
-    data = read_mixed(table, query, kinds)
+    return in_copula(read_mixed(table, query, kinds), margins)
+
+
+def in_copula(data: MixedTable, margins: str) -> Given:
+    """The same, of a table whose kinds are known."""
     copula = Copula.of(data.columns, len(data.query), by_rank=margins == "rank")
     latent = copula if copula.moves else None
     scatter = copula.scatter(copula.start()) if copula.moves else from_columns(copula.X1, copula.X2)

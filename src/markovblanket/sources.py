@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -43,6 +43,9 @@ class EdgeStatistics(Protocol):
     def quality(self, i: Positions, j: Positions) -> pd.DataFrame:
         """R-hat, bulk and tail ESS, a row per edge; missing where an edge is never included."""
 
+    def ordered(self, i: int, j: int) -> Array:
+        """The draws of one edge, of all chains, ascending; or as near to them as a histogram is."""
+
 
 def edge_statistics(draws: xr.Dataset, streams: xr.Dataset | None) -> EdgeStatistics:
     """From draws, unless there are streams."""
@@ -62,16 +65,23 @@ def every_draw(draws: xr.Dataset) -> xr.DataArray:
     return draws["W12"]
 
 
-def draws_of_edge(draws: xr.Dataset, query: Any, variable: Any) -> xr.DataArray:
-    """The weight of one edge, draw by draw, if kept."""
+def draws_of_edge(draws: xr.Dataset, query: Any, variable: Any, of: str = "weight") -> xr.DataArray:
+    """The weight of one edge, or its partial correlation, draw by draw, if kept."""
     if "edge" in draws.dims:
         found = (draws["edge_query"].values == query) & (draws["edge_variable"].values == variable)
         if found.any():
-            return draws["kept_weight"].isel(edge=int(np.argmax(found)))
+            return draws[f"kept_{of}"].isel(edge=int(np.argmax(found)))
     if "W12" in draws:
-        return draws["W12"].sel(query=query, variable=variable)
+        weight = draws["W12"].sel(query=query, variable=variable)
+        return weight if of == "weight" else partial(draws, weight, query, variable)
     name = edge_name(query, variable)
     raise ValueError(f'the draws of {name} were not kept: estimate with keep="draws", or name it in named=[...]')
+
+
+def partial(draws: xr.Dataset, weight: xr.DataArray, query: Any, variable: Any) -> xr.DataArray:
+    """``-w_ij / sqrt(w_ii w_jj)`` of one edge, draw by draw."""
+    w_ii, w_jj = draws["W11"].sel(query=query, query_other=query), draws["W22_diagonal"].sel(variable=variable)
+    return weight.copy(data=-weight.values / np.sqrt(w_ii.values * w_jj.values))
 
 
 def kept_variables(draws: xr.Dataset, query: Any, among: Iterable[Any]) -> list[Any]:
@@ -121,6 +131,10 @@ class FromDraws:
         """``-w_ij / sqrt(w_ii w_jj)`` of chosen pairs, draw by draw."""
         w_ii, w_jj = self.draws["W11"].values[:, :, i, i], self.draws["W22_diagonal"].values[:, :, j]
         return np.asarray(-self._weight(i, j) / np.sqrt(w_ii * w_jj))
+
+    def ordered(self, i: int, j: int) -> Array:
+        """The draws of one edge, ascending."""
+        return np.sort(self._weight(i, j), axis=None)
 
     def _weight(self, i: Any, j: Any) -> Array:
         return np.asarray(self.draws["W12"].values[:, :, i, j])
@@ -204,7 +218,7 @@ class FromStreams:
             size = self._count * self._variance(i, j) / np.maximum(whole, 2 * whole - half)
         return np.asarray(np.minimum(size, self._count * np.log10(self._count)))
 
-    def quantiles(self, i: Positions, j: Positions, probabilities: Sequence[float]) -> Array:
+    def quantiles(self, i: Positions, j: Positions, probabilities: npt.ArrayLike) -> Array:
         """Probabilities x edges, read off the histogram with exact zeros put back; linear within a bin."""
         ends, bins = self._edges_of_bins(i, j), self._at("histogram", i, j)
         negative, positive = (self._at(name, i, j).sum(axis=0, dtype=float) for name in ("negative", "positive"))
@@ -214,6 +228,10 @@ class FromStreams:
         below += np.where(ends > 0, zeros[:, None], 0)
         columns = [inverse(ranks, *with_zero(*edge)) for edge in zip(ends, below, negative, zeros, strict=True)]
         return np.array(columns).reshape(len(i), len(ranks)).T
+
+    def ordered(self, i: int, j: int) -> Array:
+        """A value for each draw, within a bin of it; as many are negative, zero and positive as draws are."""
+        return self.quantiles(np.array([i]), np.array([j]), np.linspace(0, 1, self._count))[:, 0]
 
     def _edges_of_bins(self, i: Positions, j: Positions) -> Array:
         """Where the bins of each edge begin and end, k x bins + 1; the outer two reach to the extremes."""

@@ -1,0 +1,213 @@
+"""Statements about edges, read from plain text; nothing is evaluated here, and nothing by Python.
+
+::
+
+    statement   =  comparison { "and" comparison }
+    comparison  =  sum ( ">" | "<" | ">=" | "<=" | "==" | "!=" ) sum
+    sum         =  ["-"] term { ("+" | "-") term }
+    term        =  number  |  [ number "*" ] ( edge | "|" sum "|" )
+    edge        =  name "~" name
+
+A name is the longest of the known ones that stands there, so ``HLA-A``, ``x.1`` and even ``T > 3`` need no quotes.
+A plus or minus after a name takes a blank before it: ``T~HLA-2`` asks for a variable of that name, never for
+``T~HLA`` minus 2. Backticks settle every doubt: ```a b`~`c-d```.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import NoReturn, TypeAlias
+
+Name = Hashable
+Edge: TypeAlias = tuple[Name, Name]
+
+NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+RELATION = re.compile(r">=|<=|==|!=|>|<")
+AND, PLUS_MINUS, TIMES, BAR = re.compile(r"and\b"), re.compile(r"[-+]"), re.compile(r"\*"), re.compile(r"\|")
+QUOTED = re.compile(r"`([^`]*)`")
+TILDE = re.compile(r"\s*~")
+# Where the second name of an edge may end, and what an unknown name of either end would have been.
+BREAK = re.compile(r"$|[\s<>=!|]")
+FIRST_WORD, SECOND_WORD = re.compile(r"[^~<>=!|*]+(?=~)"), re.compile(r"[^\s<>=!|]+")
+
+
+@dataclass(frozen=True)
+class Magnitude:
+    """``|sum|``."""
+
+    inner: Sum
+
+
+@dataclass(frozen=True)
+class Term:
+    """A factor times an edge or a magnitude; alone, a number."""
+
+    factor: float
+    of: Edge | Magnitude | None = None
+
+
+Sum: TypeAlias = tuple[Term, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two sides, and how they relate."""
+
+    left: Sum
+    relation: str
+    right: Sum
+
+
+def read_statement(text: str, names: Iterable[Name]) -> list[Comparison]:
+    """Comparisons joined by ``and``.
+
+    Examples
+    --------
+    >>> read_statement("T~HLA-A > 0.5", ["T", "HLA", "HLA-A"])
+    [Comparison(left=(Term(factor=1.0, of=('T', 'HLA-A')),), relation='>', right=(Term(factor=0.5, of=None),))]
+    """
+    reader = Reader(text, names)
+    found = [reader.comparison()]
+    while reader.take(AND):
+        found.append(reader.comparison())
+    reader.finish("compare once, and join comparisons by 'and'")
+    if not any(any(edges_of(side)) for one in found for side in (one.left, one.right)):
+        reader.fail("this says nothing about an edge")
+    return found
+
+
+def read_sum(text: str, names: Iterable[Name]) -> Sum:
+    """A sum of terms, without a comparison.
+
+    Examples
+    --------
+    >>> read_sum("2 * T~HGF - T~`a b`", ["T", "HGF", "a b"])
+    (Term(factor=2.0, of=('T', 'HGF')), Term(factor=-1.0, of=('T', 'a b')))
+    """
+    reader = Reader(text, names)
+    found = reader.sum()
+    reader.finish("a contrast is a sum of edges without a comparison; that is for probability()")
+    if not any(edges_of(found)):
+        reader.fail("this says nothing about an edge")
+    return found
+
+
+def edges_of(terms: Sum) -> Iterator[Edge]:
+    """Every edge of a sum, those within bars included."""
+    for term in terms:
+        if isinstance(term.of, Magnitude):
+            yield from edges_of(term.of.inner)
+        elif term.of is not None:
+            yield term.of
+
+
+class Reader:
+    """Reads from left to right; every method takes what it names, or says what is wrong."""
+
+    def __init__(self, text: str, names: Iterable[Name]) -> None:
+        self.text, self.at = text, 0
+        self.names = {str(name): name for name in names}
+        self.longest_first = sorted(self.names, key=len, reverse=True)
+
+    def comparison(self) -> Comparison:
+        """``sum relation sum``."""
+        left = self.sum()
+        relation = self.take(RELATION)
+        if relation is None:
+            self.fail(f"a comparison (> < >= <= == !=) is expected before {self.rest!r}")
+        return Comparison(left, relation[0], self.sum())
+
+    def sum(self) -> Sum:
+        """Terms with their signs."""
+        terms = [self.term(self.take(PLUS_MINUS))]
+        while sign := self.take(PLUS_MINUS):
+            terms.append(self.term(sign))
+        return tuple(terms)
+
+    def term(self, sign: re.Match[str] | None) -> Term:
+        """An edge before a number: names may begin with digits, and those of an array are nothing else."""
+        factor = -1.0 if sign is not None and sign[0] == "-" else 1.0
+        quantity = self.quantity()
+        if quantity is None and (number := self.take(NUMBER)):
+            factor *= float(number[0])
+            if self.take(TIMES) is None:
+                return Term(factor)
+            quantity = self.quantity()
+        return Term(factor, quantity) if quantity is not None else self.fail_at_term()
+
+    def quantity(self) -> Edge | Magnitude | None:
+        """An edge, or a sum between bars; None if neither stands here."""
+        first = self.name(TILDE)
+        if first is not None:
+            self.take(TILDE)
+            second = self.name(BREAK)
+            return (first[0], self.unknown(SECOND_WORD) if second is None else second[0])
+        if self.take(BAR) is None:
+            return None
+        inner = self.sum()
+        if self.take(BAR) is None:
+            self.fail(f"a closing bar is expected before {self.rest!r}")
+        return Magnitude(inner)
+
+    def name(self, before: re.Pattern[str]) -> tuple[Name] | None:
+        """The longest known name that stands here ``before`` a mark, or a quoted one."""
+        self.skip()
+        for name in self.longest_first:
+            if self.text.startswith(name, self.at) and before.match(self.text, self.at + len(name)):
+                self.at += len(name)
+                return (self.names[name],)
+        quoted = self.take(QUOTED)
+        if quoted is None:
+            return None
+        return (self.names[quoted[1]],) if quoted[1] in self.names else self.fail_to_know(quoted[1])
+
+    # Small steps, and ways to fail --------------------------------------------------------------------
+
+    @property
+    def rest(self) -> str:
+        """What is not read yet."""
+        return self.text[self.at :].strip()
+
+    def skip(self) -> None:
+        """Pass over blanks."""
+        while self.at < len(self.text) and self.text[self.at].isspace():
+            self.at += 1
+
+    def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """What stands here, after blanks, if it is this."""
+        self.skip()
+        found = pattern.match(self.text, self.at)
+        self.at = found.end() if found else self.at
+        return found
+
+    def finish(self, otherwise: str) -> None:
+        """Refuse what is left."""
+        if self.rest:
+            self.fail(f"{self.rest!r} is left over: {otherwise}")
+
+    def fail_at_term(self) -> NoReturn:
+        """Neither an edge nor a number stands here."""
+        if FIRST_WORD.match(self.rest):
+            self.unknown(FIRST_WORD)
+        self.fail(f"an edge such as A~B, or a number, is expected before {self.rest!r}")
+
+    def unknown(self, word: re.Pattern[str]) -> NoReturn:
+        """No known name stands here."""
+        found = word.match(self.rest)
+        if found is None:
+            self.fail(f"a name is expected before {self.rest!r}")
+        self.fail_to_know(found[0].strip())
+
+    def fail_to_know(self, name: str) -> NoReturn:
+        """Say which names are near, and how signs and names are told apart."""
+        near = get_close_matches(name, list(self.names), n=3)
+        hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        sign = " (a plus or minus after a name takes a blank before it)" if re.search(r".[-+]", name) else ""
+        self.fail(f"no variable is named {name!r}{hint}{sign}")
+
+    def fail(self, what: str) -> NoReturn:
+        """Quote the text."""
+        raise ValueError(f"{self.text!r}: {what}")
