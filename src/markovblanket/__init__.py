@@ -54,6 +54,9 @@ _HOME = {
     "simulate": "simulate",
 }
 
+# Modules that are used as they are: ``markovblanket.plots.blanket(posterior)``.
+_ROOMS = ("baselines", "plots", "priors", "solvers", "variates")
+
 __all__ = [
     "ConvergenceWarning",
     "Dense",
@@ -73,6 +76,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"{__name__}.{name}")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
