@@ -1,4 +1,4 @@
-"""The paper's real application, on public data: seven clinical traits of colorectal tumours against genes, proteins.
+"""The paper's real application, on public data: clinical traits of colorectal tumours against genes, proteins.
 
     python studies/colorectal.py FOLDER [--tables genes proteins transcriptome] [--out colorectal/]
 
@@ -74,10 +74,10 @@ def section(name: str, posterior: mb.Posterior, seconds: str) -> list[str]:
     every = posterior.edges(all=True)
     likely = every[every["inclusion"] >= 0.1].sort_values("inclusion", ascending=False).head(20)
     rows = [
-        (e.query, e.variable, f"{e.weight:.2f}", f"{e.lower:.2f} to {e.upper:.2f}", f"{e.inclusion:.2f}", f"{e.rhat:.3f}")
+        (e.query, e.variable, f"{e.weight:.2f}", f"{e.lower:.2f} to {e.upper:.2f}", f"{e.inclusion:.2f}")
         for e in likely.itertuples()
     ]
-    head = ("trait", "variable", "weight", "95 % interval", "inclusion", "R-hat")
+    head = ("trait", "variable", "weight", "95 % interval", "inclusion")
     chosen, diagnostics = len(posterior.edges()), posterior.diagnostics()
     verdict = "Converged" if diagnostics.converged else "Not converged: " + "; ".join(diagnostics.problems)
     return [
@@ -98,7 +98,8 @@ def control(every: pd.DataFrame, query: str, variable: str) -> str:
     if not len(at):
         return f"{query} ~ {variable} was not measured"
     edge = own.loc[at[0]]
-    return f"{query} ~ {variable} {edge['inclusion']:.2f} (rank {at[0] + 1} of {len(own):,}, weight {edge['weight']:.2f})"
+    place = f"rank {at[0] + 1} of {len(own):,}, weight {edge['weight']:.2f}"
+    return f"{query} ~ {variable} {edge['inclusion']:.2f} ({place})"
 
 
 def groups(posterior: mb.Posterior) -> list[str]:
@@ -113,14 +114,14 @@ def groups(posterior: mb.Posterior) -> list[str]:
     return ["Groups of near-duplicates that share an edge:", "\n".join(lines)] if lines else []
 
 
-ABOUT = """The paper's application cannot be repeated to the letter: its patients' data were not published. These are
-colorectal tumours of The Cancer Genome Atlas with the same traits: age, sex, T, N, M, stage, and mutations of TP53.
-Traits enter as they are, ordered levels and missing cells included; genes as normal scores of log counts. The
+ABOUT = """The paper's application cannot be repeated to the letter: its patients' data were not published. These
+are colorectal tumours of The Cancer Genome Atlas with the same traits: age, sex, T, N, M, stage, and mutations of
+TP53. Traits enter as they are, ordered levels and missing cells included; genes as normal scores of log counts. The
 default prior and rule, 4 chains of 1,000 draws after as many sweeps, every third one kept. A weight is an entry of
 the precision matrix of standardised variables: a positive one is a negative partial correlation.
 
-With 92 patients an edge must be strong to be seen at all: a partial correlation of 0.4 or so. That T, N, M and stage
-have hardly a neighbour does not say that they have none; it says that 92 patients do not tell which."""
+With 92 patients an edge must be strong to be seen at all: a partial correlation of 0.4 or so. That T, N, M and
+stage have hardly a neighbour does not say that they have none; it says that 92 patients do not tell which."""
 
 
 def page(sections: list[str], told: str) -> str:

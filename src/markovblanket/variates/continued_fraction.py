@@ -74,7 +74,20 @@ def walk(rng: np.random.Generator, L: Array, H: Array, root: Array, df: float, s
 
 
 def compose(H: Array, past: list[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """Roots of what the maps in ``past``, newest first, make of zero and of infinity."""
+    """Roots of what the maps in ``past``, newest first, make of zero and of infinity.
+
+    Parameters
+    ----------
+    H : numpy.ndarray
+        The factor of G.
+    past : list
+        Roots of Y and W0, a pair per map.
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        The lower root and the upper one.
+    """
     R, T = past[-1]
     lower, upper = triangular_root(R.T), triangular_root(np.concatenate((R.T, forward(T, H.T))))
     for R, T in reversed(past[:-1]):
@@ -83,13 +96,37 @@ def compose(H: Array, past: list[tuple[Array, Array]]) -> tuple[Array, Array]:
 
 
 def relative_gap(lower: Array, upper: Array) -> float:
-    """Relative width, from the largest eigenvalue of ``lower^-1 upper`` in roots."""
+    """Relative width, from the largest eigenvalue of ``lower^-1 upper`` in roots.
+
+    Parameters
+    ----------
+    lower, upper : numpy.ndarray
+        Roots of the two matrices.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+    """
     largest = np.linalg.norm(solve_lower(lower, upper), 2)
     return max(0.0, 1.0 - 1.0 / float(largest) ** 2)
 
 
 def square(L: Array, inverse: bool) -> Array:
-    """``L L'`` or its inverse."""
+    """``L L'`` or its inverse.
+
+    Parameters
+    ----------
+    L : numpy.ndarray
+        Lower triangular.
+    inverse : bool
+        Whether the inverse is wanted.
+
+    Returns
+    -------
+    numpy.ndarray
+        Symmetric and positive definite.
+    """
     root = solve_lower(L, np.eye(len(L))).T if inverse else L
     X: Array = root @ root.T
     return X
