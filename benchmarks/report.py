@@ -228,4 +228,5 @@ def cores(results: Results) -> str:
     if "cores" not in results:
         return ""
     rows = [(_size(row), row["ratio"]) for row in results["cores"]["rows"]]
+    rows.append(("two processes that share nothing and multiply small matrices", results["cores"]["machine"]))
     return "### Two chains on two cores\n\n" + table(("p, q, n", "times as fast as on one"), rows)
