@@ -1,0 +1,26 @@
+"""How the studies' pictures look: colours of Okabe and Ito, and nothing that is told by colour alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+from matplotlib import pyplot as plt
+
+BLUE, ORANGE, GREEN, SKY, GREY, RED = "#0072B2", "#D55E00", "#009E73", "#56B4E9", "#666666", "#C1272D"
+LOOK = {"axes.spines.top": False, "axes.spines.right": False, "font.size": 9, "lines.markersize": 5}
+# BGL is pale and dashed, ours dark and solid: apart in grey too.
+STYLES: dict[str, dict[str, Any]] = {
+    "BGL": {"color": ORANGE, "linestyle": "--", "marker": "s"},
+    "ours": {"color": BLUE, "linestyle": "-", "marker": "o"},
+}
+
+
+def save(figure: Any, path: Path) -> None:
+    """As PNG, the same bytes for the same picture."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150, metadata={"Software": None})
+    plt.close(figure)
