@@ -17,13 +17,12 @@ from typing import Any
 
 import markovblanket as mb
 
-HERE = Path(__file__).parent
-DOCS = HERE.parent / "docs" / "studies"
-sys.path.append(str(HERE.parent / "benchmarks"))  # last, so that a study's own modules come first
-
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))  # last: a study's own modules come first
 import machine
 from report import table as markdown
 
+HERE = Path(__file__).parent
+DOCS = HERE.parent / "docs" / "studies"
 __all__ = ["DOCS", "HERE", "kept", "markdown", "one_thread", "quietly", "source", "stamp", "today", "written"]
 
 Record = dict[str, Any]

@@ -4,8 +4,8 @@
     python studies/fscore.py --page [--out fscore/]
 
 Networks of 10 query and 90 other variables with hubs, weights uniform in [0.3, 1] with random signs; n rows; one
-chain of 300 + 700 sweeps. An edge inferred with the wrong sign counts as missing, as in the paper: it lowers recall
-and, like an edge that is not inferred, leaves precision alone. The false discovery rate does count it as false.
+chain of 300 + 700 sweeps. An edge inferred with the wrong sign counts as missing, as in the paper: it lowers
+recall and, like an edge that is not inferred, leaves precision alone. The false discovery rate does count it.
 
 A result is kept for every data set and method, so a run that was stopped goes on where it was, and further sets or
 methods are added by asking for them. `--page` runs nothing: it makes docs/studies/fscore.md, its picture and its
@@ -23,11 +23,11 @@ from typing import Any
 import joblib
 import numpy as np
 import pandas as pd
-from common import DOCS, kept, one_thread, source
-from methods import METHODS, AbsentError, Answer
 
 import markovblanket as mb
+from common import DOCS, kept, one_thread, source
 from markovblanket.scoring import Score, score
+from methods import METHODS, AbsentError, Answer
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,9 @@ def summary(scores: pd.DataFrame, best: str = "spike-slab") -> pd.DataFrame:
 def error_rates(scores: pd.DataFrame) -> pd.DataFrame:
     """Mean share of false discoveries by ``edges(fdr=0.1)`` and by the default rule, with standard errors."""
     rules = scores[scores["method"].map(lambda name: METHODS[name].family == "ours")]
-    rules = rules[rules["rule"].isin(["fdr10", "default"])].assign(claimed=lambda t: t.found + t.false + t.wrong_sign)
+    rules = rules[rules["rule"].isin(["fdr10", "default"])].assign(
+        claimed=lambda t: t.found + t.false + t.wrong_sign
+    )
     grouped = rules.groupby(["rows", "density", "method", "rule"])
     table = grouped.agg(sets=("fdp", "size"), fdr=("fdp", "mean"), se=("fdp", "sem"), recall=("recall", "mean"))
     return table.reset_index().sort_values(["rule", "method", "rows", "density"], ignore_index=True)

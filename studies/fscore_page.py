@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import fscore
 import matplotlib as mpl
 import pandas as pd
-from common import markdown, stamp, written
 from matplotlib.patches import Patch
+
+import fscore
+from common import markdown, stamp, written
 from methods import METHODS
 from pictures import BLUE, GREEN, LOOK, ORANGE, SKY, plt, save
 
@@ -49,7 +50,10 @@ def boxes(scores: pd.DataFrame, table: pd.DataFrame) -> Any:
         axis.set(title=f"n = {n:,}, density {density:g}", xlabel="f-score", xlim=(0, 1))
     axes[0, 0].set_yticks(range(len(methods)), [METHODS[name].label for name in methods])
     axes[0, 0].invert_yaxis()
-    keys = [Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=name) for name, colour, hatch in _used(methods)]
+    keys = [
+        Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=name)
+        for name, colour, hatch in _used(methods)
+    ]
     figure.legend(handles=keys, loc="outside lower center", ncols=2, frameon=False)
     return figure
 
@@ -67,8 +71,15 @@ def _panel(axis: Any, methods: list[str], values: dict[str, pd.Series]) -> None:
             _, colour, hatch = FAMILIES[METHODS[name].family]
             look = {"facecolor": colour, "edgecolor": "white", "hatch": hatch}
             lines = {"medianprops": {"color": "black", "linewidth": 2}, "flierprops": {"markersize": 2.5}}
-            axis.boxplot(values[name], positions=[place], orientation="horizontal", widths=0.65, patch_artist=True,
-                         boxprops=look, **lines)  # fmt: skip
+            axis.boxplot(
+                values[name],
+                positions=[place],
+                orientation="horizontal",
+                widths=0.65,
+                patch_artist=True,
+                boxprops=look,
+                **lines,
+            )
             if len(values[name]) < most:
                 axis.text(0.01, place, f"{len(values[name])} sets", va="center", fontsize=7)
     if DEFAULT in values:
@@ -88,8 +99,15 @@ def false_rates(rates: pd.DataFrame) -> Any:
         one = chosen[(chosen["rows"] == n) & (chosen["density"] == density)].set_index("method").reindex(methods)
         places = [place + 0.7 * (shift + 0.5) / len(designs) - 0.35 for place in range(len(methods))]
         colour = plt.colormaps["cividis"](0.85 * shift / max(1, len(designs) - 1))
-        axis.errorbar(one["fdr"], places, xerr=2 * one["se"], fmt=marks[n, density], color=colour, markersize=5,
-                      label=f"n = {n:,}, density {density:g}")  # fmt: skip
+        axis.errorbar(
+            one["fdr"],
+            places,
+            xerr=2 * one["se"],
+            fmt=marks[n, density],
+            color=colour,
+            markersize=5,
+            label=f"n = {n:,}, density {density:g}",
+        )
     axis.axvline(0.1, color="black", linewidth=1, linestyle=":")
     axis.set_yticks(range(len(methods)), [METHODS[name].label for name in methods])
     axis.invert_yaxis()
@@ -110,7 +128,9 @@ def page(table: pd.DataFrame, rates: pd.DataFrame, sources: list[dict[str, Any]]
         parts += [f"## n = {n:,}, density {density:g}", verdict(one), figures(one)]
     parts += ["## False discoveries", ABOUT_RATES, "![Realised false discovery rates](fscore_fdr.png)"]
     parts += [rates_table(rates), "The tables as files: `docs/studies/fscore.csv`, `docs/studies/fscore_fdr.csv`."]
-    return "\n\n".join(["<!-- Written by studies/fscore.py --page. -->", *parts, stamp(sources, "fscore.py")]) + "\n"
+    return (
+        "\n\n".join(["<!-- Written by studies/fscore.py --page. -->", *parts, stamp(sources, "fscore.py")]) + "\n"
+    )
 
 
 def figures(table: pd.DataFrame) -> str:
@@ -119,13 +139,14 @@ def figures(table: pd.DataFrame) -> str:
     rows = []
     for row in table.itertuples():
         lead = "" if row.method == DEFAULT else f"{row.default_leads_by:+.3f} ({row.lead_se:.3f})"
-        measures = (f"{row.f:.3f}", f"{row.f_lower:.2f} to {row.f_upper:.2f}", f"{row.precision:.2f}", f"{row.recall:.2f}")
-        rows.append((METHODS[row.method].label, row.sets, *measures, f"{row.seconds:.1f}", lead))
+        quality = (f"{row.f:.3f}", f"{row.f_lower:.2f} to {row.f_upper:.2f}")
+        quality += (f"{row.precision:.2f}", f"{row.recall:.2f}")
+        rows.append((METHODS[row.method].label, row.sets, *quality, f"{row.seconds:.1f}", lead))
     return markdown(head, rows)
 
 
 def verdict(table: pd.DataFrame) -> str:
-    """Does the default's median reach the best other's, and every fixed rate's? On the sets that both were run on."""
+    """Does the default's median reach the best other's, and every fixed rate's? On the sets that both had."""
     sentences = []
     for family, whom in (("peers", "the best of the others"), ("fixed", "the best fixed γ")):
         rivals = table[table["method"].map(lambda name, of=family: METHODS[name].family == of)]
@@ -143,31 +164,39 @@ def rates_table(rates: pd.DataFrame) -> str:
     """Both rules."""
     names = {"fdr10": "`edges(fdr=0.1)`", "default": "`edges()`"}
     rows = [
-        (names[row.rule], METHODS[row.method].label, row.rows, f"{row.density:g}", row.sets,
-         f"{row.fdr:.3f} ({row.se:.3f})", f"{row.recall:.2f}")  # fmt: skip
+        (
+            names[row.rule],
+            METHODS[row.method].label,
+            row.rows,
+            f"{row.density:g}",
+            row.sets,
+            f"{row.fdr:.3f} ({row.se:.3f})",
+            f"{row.recall:.2f}",
+        )
         for row in rates.itertuples()
     ]
     return markdown(("rule", "prior", "n", "density", "sets", "false discoveries (se)", "recall"), rows)
 
 
-INTRODUCTION = """The experiment of the paper's section on artificial data, repeated with more contestants. A network of 100
-variables with hubs is drawn (weights uniform in [0.3, 1] with random signs, the diagonal large enough for positive
-definiteness), 10 variables are the query and 90 the rest, and n rows are drawn from it. Wanted are the edges between
-query and rest. The *f-score* is the harmonic mean of precision and recall; an edge found with the wrong sign counts as
-missing, as in the paper, which lowers recall and leaves precision alone.
+INTRODUCTION = """The experiment of the paper's section on artificial data, repeated with more contestants. A
+network of 100 variables with hubs is drawn (weights uniform in [0.3, 1] with random signs, the diagonal large
+enough for positive definiteness), 10 variables are the query and 90 the rest, and n rows are drawn from it.
+Wanted are the edges between query and rest. The *f-score* is the harmonic mean of precision and recall; an edge
+found with the wrong sign counts as missing, as in the paper, which lowers recall and leaves precision alone.
 
-Our samplers and BGL run one chain of 300 + 700 sweeps, the paper's schedule. The Laplace prior with a fixed rate γ and
-BGL select by 85 % credible intervals, as the paper does; the other priors of this package by its default rule
-(`edges()`: inclusion at least 1/2 for spike and slab, else 95 % intervals). The others select by their own defaults:
-BDgraph edges of probability at least 1/2 after 5,000 iterations; huge by its rotation criterion (ric) or the extended BIC;
-scikit-learn's `GraphicalLassoCV` what is not zero. All get standardised columns, but for one line: *own units* is the
-Laplace prior on the scatter as it is. *Normal scores* is what `estimate` does when it is told nothing about the columns;
-all other fits are told that they are Gaussian, as are the others' methods. Estimators without weights (mpl, mb) get
-their signs from the inverse sample covariance. The quality of the paper's networks cannot be set beside these numbers
-one by one: how strong its hubs are and how large its diagonal is, the paper does not say."""
+Our samplers and BGL run one chain of 300 + 700 sweeps, the paper's schedule. The Laplace prior with a fixed
+rate γ and BGL select by 85 % credible intervals, as the paper does; the other priors of this package by its
+default rule (`edges()`: inclusion at least 1/2 for spike and slab, else 95 % intervals). The others select by
+their own defaults: BDgraph edges of probability at least 1/2 after 5,000 iterations; huge by its rotation
+criterion (ric) or the extended BIC; scikit-learn's `GraphicalLassoCV` what is not zero. All get standardised
+columns, but for one line: *own units* is the Laplace prior on the scatter as it is. *Normal scores* is what
+`estimate` does when it is told nothing about the columns; all other fits are told that they are Gaussian, as
+are the others' methods. Estimators without weights (mpl, mb) get their signs from the inverse sample
+covariance. The quality of the paper's networks cannot be set beside these numbers one by one: how strong its
+hubs are and how large its diagonal is, the paper does not say."""
 
-ABOUT_RATES = """`edges(fdr=0.1)` promises that the expected share of wrong calls among the edges is at most 0.1, if the prior
-is right. Measured is that share, where an edge of the wrong sign is a false discovery. The promise speaks of
-signs: a prior without exact zeros has no "no edge", so it takes every true zero for a small weight whose sign can
-be guessed. Only spike and slab can keep the promise in the sense that matters here, and so it alone should be used
-with `fdr`."""
+ABOUT_RATES = """`edges(fdr=0.1)` promises that the expected share of wrong calls among the edges is at most
+0.1, if the prior is right. Measured is that share, where an edge of the wrong sign is a false discovery. The
+promise speaks of signs: a prior without exact zeros has no "no edge", so it takes every true zero for a small
+weight whose sign can be guessed. Only spike and slab can keep the promise in the sense that matters here, and
+so it alone should be used with `fdr`."""

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from common import HERE, quietly
 
 import markovblanket as mb
+from common import HERE, quietly
 from markovblanket.baselines import graphical_lasso
 
 GAMMAS = (20, 50, 100, 200, 500)

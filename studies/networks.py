@@ -2,8 +2,8 @@
 
     python studies/networks.py [--set 30] [--n 1000] [--out networks/]
 
-Drawn as in the paper: query nodes red, all others white; black edges have positive weights, grey ones negative. The
-fits are kept in the folder; page, picture and table are written to docs/studies.
+Drawn as in the paper: query nodes red, all others white; black edges have positive weights, grey ones negative.
+The fits are kept in the folder; page, picture and table are written to docs/studies.
 """
 
 from __future__ import annotations
@@ -16,16 +16,20 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+
 from common import DOCS, kept, markdown, one_thread, source, stamp, written
 from fscore import Design
-from methods import METHODS
-
 from markovblanket.scoring import Score, score
+from methods import METHODS
 
 # Of the hundred data sets of `fscore` (n = 1000, density 0.05): the first with the median number of edges.
 TYPICAL = 30
 SHOWN = ("bgl-200", "laplace-200", "spike-slab")
-TITLES = {"bgl-200": "BGL, λ = 200", "laplace-200": "Laplace prior, γ = 200", "spike-slab": "default (spike and slab)"}
+TITLES = {
+    "bgl-200": "BGL, λ = 200",
+    "laplace-200": "Laplace prior, γ = 200",
+    "spike-slab": "default (spike and slab)",
+}
 
 Places = Mapping[str, tuple[float, float]]
 
@@ -47,10 +51,8 @@ def ring(truth: pd.DataFrame, query: list[str]) -> Places:
     """Query variables on an inner circle; the others on an outer one, near those that they are joined to."""
     angle = dict(zip(query, 2 * np.pi * np.arange(len(query)) / len(query), strict=True))
     others, joined = list(dict.fromkeys(truth["variable"])), truth[truth["weight"] != 0]
-    pull = {
-        name: np.mean(np.exp(1j * group["query"].map(angle).to_numpy())) for name, group in joined.groupby("variable")
-    }
-    wanted = {name: float(np.angle(pull[name])) % (2 * np.pi) for name in pull}
+    pull = np.exp(1j * joined["query"].map(angle)).groupby(joined["variable"]).sum()
+    wanted = {name: float(np.angle(where)) % (2 * np.pi) for name, where in pull.items()}
     free = 2 * np.pi * np.arange(len(others)) / len(others)
     outer = dict(zip(_in_order(others, wanted), free, strict=True))
     inner = {name: (0.5 * np.cos(a), 0.5 * np.sin(a)) for name, a in angle.items()}
@@ -68,6 +70,7 @@ def _in_order(others: list[str], wanted: Mapping[str, float]) -> list[str]:
 def draw(path: Path, data: Any, fits: Mapping[str, dict[str, Any]]) -> None:
     """The truth and its reconstructions, every node at the same place in all of them."""
     import matplotlib as mpl
+
     from pictures import LOOK, plt, save
 
     places = ring(data.truth, data.query)
@@ -107,22 +110,27 @@ def page(design: Design, number: int, fits: Mapping[str, dict[str, Any]]) -> str
         counts = (found.found, found.false, found.wrong_sign, found.missed)
         rows.append((TITLES[name], *counts, f"{found.precision:.2f}", f"{found.recall:.2f}", f"{found.f1:.2f}"))
     head = ("", "found", "not there", "wrong sign", "missed", "precision", "recall", "f-score")
-    return "\n\n".join(
-        [
-            "<!-- Written by studies/networks.py. -->",
-            "# One blanket and its reconstructions",
-            f"Data set {number} of [the hundred](fscore.md): {design.query} query variables (red, numbered), "
-            f"{design.rest} others (white), n = {design.rows:,}. Only edges between query and rest are drawn; black "
-            "ones have positive weights in the precision matrix, grey ones negative. The Bayesian graphical lasso and "
-            "the Laplace prior have the paper's rate of 200 and its 85 % intervals, the default its own rule; one chain "
-            f"of {design.warmup} + {design.draws} sweeps each. The set was chosen for its number of edges, which is "
-            "the median of the hundred, before anything was fitted to it.",
-            "![The true blanket and three reconstructions](networks.png)",
-            markdown(head, rows),
-            "One data set says little; [the hundred](fscore.md) say more.",
-            stamp([fit["source"] for fit in fits.values()], "networks.py"),
-        ]
-    ) + "\n"
+    return (
+        "\n\n".join(
+            [
+                "<!-- Written by studies/networks.py. -->",
+                "# One blanket and its reconstructions",
+                ABOUT.format(number=number, **asdict(design)),
+                "![The true blanket and three reconstructions](networks.png)",
+                markdown(head, rows),
+                "One data set says little; [the hundred](fscore.md) say more.",
+                stamp([fit["source"] for fit in fits.values()], "networks.py"),
+            ]
+        )
+        + "\n"
+    )
+
+
+ABOUT = """Data set {number} of [the hundred](fscore.md): {query} query variables (red, numbered), {rest} others
+(white), n = {rows:,}. Only edges between query and rest are drawn; black ones have positive weights in the
+precision matrix, grey ones negative. The Bayesian graphical lasso and the Laplace prior have the paper's rate
+of 200 and its 85 % intervals, the default its own rule; one chain of {warmup} + {draws} sweeps each. The set
+was chosen for its number of edges, which is the median of the hundred, before anything was fitted to it."""
 
 
 def main() -> None:
