@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import joblib
-import numpy as np
 import pandas as pd
 
 import markovblanket as mb
@@ -117,12 +116,13 @@ def summary(scores: pd.DataFrame, best: str = "spike-slab") -> pd.DataFrame:
     rows = []
     for (n, density, method), group in by_own_rule(scores).groupby(["rows", "density", "method"]):
         ours = by_own_rule(scores).query("rows == @n and density == @density and method == @best")
-        lead = ours.set_index("set")["f"].reindex(group["set"]).to_numpy() - group["f"].to_numpy()
-        lower, median, upper = group["f"].quantile([0.25, 0.5, 0.75])
-        measures = {"f": median, "f_lower": lower, "f_upper": upper, "f_mean": group["f"].mean()}
+        theirs = group.set_index("set")["f"]
+        shared = ours.set_index("set")["f"].reindex(theirs.index)
+        lower, median, upper = theirs.quantile([0.25, 0.5, 0.75])
+        measures = {"f": median, "f_lower": lower, "f_upper": upper, "f_mean": theirs.mean()}
         measures |= {name: group[name].median() for name in ("precision", "recall", "seconds")}
-        measures |= {"default_f": np.nanmedian(lead + group["f"].to_numpy()), "default_leads_by": np.nanmean(lead)}
-        measures |= {"lead_se": np.nanstd(lead, ddof=1) / np.sqrt(np.isfinite(lead).sum())}
+        lead = shared - theirs
+        measures |= {"default_f": shared.median(), "default_leads_by": lead.mean(), "lead_se": lead.sem()}
         rows.append({"n": n, "density": density, "method": method, "sets": len(group), **measures})
     order = {name: place for place, name in enumerate(METHODS)}
     table = pd.DataFrame(rows).sort_values("method", key=lambda names: names.map(order), kind="stable")

@@ -133,9 +133,9 @@ def verdict(records: Mapping[str, dict[str, Any]]) -> str:
     speed = records["BGL"]["seconds_per_sweep"] / records["laplace"]["seconds_per_sweep"]
     median, worst = np.median(ours) / np.median(theirs), ours.min() / theirs.min()
     return (
-        "The paper finds that BGL mixes worse for basically all variables. Here the median effective size per draw "
-        f"of ours is {median:.2f} times that of BGL, and of the worst pair {worst:.2f} times. Per second, with "
-        f"{speed:.1f} sweeps in the time of one, it is {median * speed:.1f} and {worst * speed:.1f} times."
+        "The paper finds that BGL mixes worse for basically all variables. Here the median effective size per "
+        f"draw of ours is {median:.2f} times that of BGL, and of the worst pair {worst:.2f} times. Per second, "
+        f"with {speed:.1f} sweeps in the time of one, it is {median * speed:.1f} and {worst * speed:.1f} times."
     )
 
 
