@@ -41,9 +41,8 @@ def write(folder: Path, records: list[dict[str, Any]]) -> None:
 
 
 def boxes(scores: pd.DataFrame, table: pd.DataFrame) -> Any:
-    """A panel per design, a box per method; how many data sets, where it is not all of them."""
-    designs = list(table[["n", "density"]].drop_duplicates().itertuples(index=False))
-    methods = [name for name in METHODS if name in set(table["method"])]
+    """A panel per design, a box per method, and at its right how many data sets there were."""
+    designs, methods = compared(table), [name for name in METHODS if name in set(table["method"])]
     size = (2.6 + 2.7 * len(designs), 1.6 + 0.27 * len(methods))
     figure, axes = plt.subplots(1, len(designs), figsize=size, sharey=True, squeeze=False, layout="constrained")
     for axis, (n, density) in zip(axes[0], designs, strict=True):
@@ -56,7 +55,7 @@ def boxes(scores: pd.DataFrame, table: pd.DataFrame) -> Any:
         Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=name)
         for name, colour, hatch in _used(methods)
     ]
-    figure.legend(handles=keys, loc="outside lower center", ncols=2, frameon=False)
+    figure.legend(handles=keys, loc="outside lower center", ncols=min(2, len(designs)), frameon=False)
     return figure
 
 
@@ -67,7 +66,6 @@ def _used(methods: list[str]) -> list[tuple[str, str, str]]:
 
 def _panel(axis: Any, methods: list[str], values: dict[str, pd.Series]) -> None:
     """Boxes from quartile to quartile, whiskers to the farthest within 1.5 of that, and the default's median."""
-    most = max(map(len, values.values()))
     for place, name in enumerate(methods):
         if name in values:
             _, colour, hatch = FAMILIES[METHODS[name].family]
@@ -82,8 +80,8 @@ def _panel(axis: Any, methods: list[str], values: dict[str, pd.Series]) -> None:
                 boxprops=look,
                 **lines,
             )
-            if len(values[name]) < most:
-                axis.text(0.01, place, f"{len(values[name])} sets", va="center", fontsize=7)
+            axis.text(1.02, place, len(values[name]), va="center", fontsize=7)
+    axis.text(1.02, -0.75, "sets", fontsize=7)
     if DEFAULT in values:
         axis.axvline(values[DEFAULT].median(), color="black", linewidth=0.8, linestyle=":")
     axis.grid(axis="x", color="#DDDDDD", linewidth=0.6)
@@ -123,9 +121,9 @@ def false_rates(rates: pd.DataFrame) -> Any:
 
 def page(table: pd.DataFrame, rates: pd.DataFrame, scores: pd.DataFrame, sources: list[dict[str, Any]]) -> str:
     """Markdown."""
-    designs = table[["n", "density"]].drop_duplicates().itertuples(index=False)
-    parts = ["# How well true blankets are found", INTRODUCTION, "![Box plots of f-scores](fscore.png)"]
-    for n, density in designs:
+    parts = ["<!-- Written by studies/fscore.py --page. -->", "# How well true blankets are found"]
+    parts += [INTRODUCTION, "![Box plots of f-scores](fscore.png)"]
+    for n, density in compared(table):
         one = table[(table["n"] == n) & (table["density"] == density)]
         parts += [
             f"## n = {n:,}, density {density:g}",
@@ -134,14 +132,15 @@ def page(table: pd.DataFrame, rates: pd.DataFrame, scores: pd.DataFrame, sources
             papers_claim(scores, n, density),
         ]
     parts += ["## False discoveries", ABOUT_RATES, "![Realised false discovery rates](fscore_fdr.png)"]
-    parts += [
-        promise(rates),
-        rates_table(rates),
-        "The tables as files: `docs/studies/fscore.csv`, `docs/studies/fscore_fdr.csv`.",
-    ]
-    return (
-        "\n\n".join(["<!-- Written by studies/fscore.py --page. -->", *parts, stamp(sources, "fscore.py")]) + "\n"
-    )
+    parts += [promise(rates), rates_table(rates)]
+    parts += ["The tables as files: `docs/studies/fscore.csv`, `docs/studies/fscore_fdr.csv`."]
+    return "\n\n".join(part for part in [*parts, stamp(sources, "fscore.py")] if part) + "\n"
+
+
+def compared(table: pd.DataFrame) -> list[tuple[int, float]]:
+    """The designs with more than one method: number of rows, and density."""
+    counts = table.groupby(["n", "density"], sort=False)["method"].nunique()
+    return list(counts.index[counts > 1])
 
 
 def figures(table: pd.DataFrame) -> str:
@@ -235,7 +234,7 @@ are the others' methods. Estimators without weights (mpl, mb) get their signs fr
 covariance. The quality of the paper's networks cannot be set beside these numbers one by one: how strong its
 hubs are and how large its diagonal is, the paper does not say."""
 
-ABOUT_RATES = """`edges(fdr=0.1)` promises that the expected share of wrong calls among the edges is at most 0.1,
-if the prior is right. Measured is that share, where an edge of the wrong sign is a false discovery too. The promise
-speaks of signs: a prior without exact zeros knows no "no edge", it takes every true zero for a small weight whose
-sign can be guessed, so it has no reason to keep the promise in the sense that is measured here."""
+ABOUT_RATES = """`edges(fdr=0.1)` promises that the expected share of wrong calls among the edges is at most
+0.1, if the prior is right. Measured is that share, where an edge of the wrong sign is a false discovery too. The
+promise speaks of signs: a prior without exact zeros knows no "no edge", it takes every true zero for a small
+weight whose sign can be guessed, so it has no reason to keep the promise in the sense that is measured here."""
