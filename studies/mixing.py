@@ -120,6 +120,7 @@ def page(records: Mapping[str, dict[str, Any]], truth: Mapping[str, float], draw
                 markdown(head, rows),
                 COUNTED,
                 verdict(records),
+                shrunk(records, truth),
                 stamp([record["source"] for record in records.values()], "mixing.py"),
             ]
         )
