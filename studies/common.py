@@ -64,9 +64,10 @@ def today() -> str:
 
 
 def source(*packages: str) -> Record:
-    """Where a record comes from: date, machine, versions, and those of further packages."""
-    versions = machine.versions() | {name: metadata.version(name) for name in packages}
-    return {"date": today(), "machine": machine.machine(), "versions": versions}
+    """Where a record comes from: date, machine and its load, versions, and those of further packages."""
+    found = machine.described()
+    found["versions"] |= {name: metadata.version(name) for name in packages}
+    return {"date": today(), **found}
 
 
 def stamp(sources: list[Record], script: str) -> str:
@@ -74,7 +75,9 @@ def stamp(sources: list[Record], script: str) -> str:
     dates = sorted({one["date"] for one in sources})
     machines = sorted({"{processor}, {cores} cores, {gigabytes} GB".format(**one["machine"]) for one in sources})
     versions = sorted({pair for one in sources for pair in one["versions"].items()})
+    load = max((one["load"][0] for one in sources if "load" in one), default=None)
+    busy = "" if load is None else f" (load up to {load:.1f} meanwhile)"
     return (
         f"*Made by `studies/{script}`, {' to '.join(dict.fromkeys([dates[0], dates[-1]]))}, on "
-        f"{' and '.join(machines)}. Software: {', '.join(f'{name} {version}' for name, version in versions)}.*"
+        f"{' and '.join(machines)}{busy}. Software: {', '.join(f'{name} {version}' for name, version in versions)}.*"
     )

@@ -111,8 +111,7 @@ def draw(path: Path, records: list[dict[str, Any]]) -> None:
 def page(curve: list[dict[str, Any]], beside: list[dict[str, Any]]) -> str:
     """Markdown."""
     rows = [
-        (one["q"], *(f"{1 / median(one, name):,.3g}" if name in one["seconds"] else "" for name in LABELS))
-        for one in curve
+        (one["q"], *(1 / median(one, name) if name in one["seconds"] else "" for name in LABELS)) for one in curve
     ]
     return (
         "\n\n".join(
@@ -139,9 +138,9 @@ def beside_paper(records: list[dict[str, Any]]) -> str:
     for one in records:
         size = (one["p"], one["q"], one["n"])
         blanket, network, sweeps = PAPERS_SECONDS[size]
-        ours = [f"{ratio(one, name):,.3g}" for name in ("laplace", "spike-slab")]
-        times = [f"{sweeps * median(one, name):,.3g}" for name in ("BGL", "laplace", "spike-slab")]
-        rows.append(("{}, {}, {:,}".format(*size), f"{network / blanket:.3g}", *ours, f"{sweeps:,}", *times))
+        ours = [ratio(one, name) for name in ("laplace", "spike-slab")]
+        times = [sweeps * median(one, name) for name in ("BGL", "laplace", "spike-slab")]
+        rows.append(("{}, {}, {:,}".format(*size), network / blanket, *ours, sweeps, *times))
     head = ("p, q, n", "the paper: BGL / BMB", "BGL / Laplace", "BGL / default", "sweeps")
     head += ("BGL, s", "Laplace, s", "default, s")
     return markdown(head, rows)
