@@ -77,7 +77,8 @@ def stamp(sources: list[Record], script: str) -> str:
     versions = sorted({pair for one in sources for pair in one["versions"].items()})
     load = max((one["load"][0] for one in sources if "load" in one), default=None)
     busy = "" if load is None else f" (load up to {load:.1f} meanwhile)"
+    when, what = dict.fromkeys([dates[0], dates[-1]]), (f"{name} {version}" for name, version in versions)
     return (
-        f"*Made by `studies/{script}`, {' to '.join(dict.fromkeys([dates[0], dates[-1]]))}, on "
-        f"{' and '.join(machines)}{busy}. Software: {', '.join(f'{name} {version}' for name, version in versions)}.*"
+        f"*Made by `studies/{script}`, {' to '.join(when)}, on {' and '.join(machines)}{busy}. "
+        f"Software: {', '.join(what)}.*"
     )
