@@ -187,16 +187,12 @@ def papers_claim(scores: pd.DataFrame, n: int, density: float) -> str:
 
 
 def promise(rates: pd.DataFrame) -> str:
-    """Which priors keep the rate within two standard errors, in every design."""
-    chosen = rates[rates["rule"] == "fdr10"]
+    """Which priors keep the rate within two standard errors, in every design with more than one data set."""
+    chosen = rates[rates["rule"] == "fdr10"].dropna(subset=["se"])
     kept = (chosen["fdr"] <= 0.1 + 2 * chosen["se"]).groupby(chosen["method"]).all()
-    names = {flag: [METHODS[name].label for name in kept.index[kept == flag]] for flag in (True, False)}
-    parts = [
-        f"{'Kept' if flag else 'Not kept'} within two standard errors, in all designs: {', '.join(found)}."
-        for flag, found in names.items()
-        if found
-    ]
-    return " ".join(parts)
+    said = {True: "Kept within two standard errors in every design", False: "Not kept in at least one design"}
+    names = {flag: [METHODS[name].label for name in kept.index[kept == flag]] for flag in said}
+    return " ".join(f"{said[flag]}: {'; '.join(found)}." for flag, found in names.items() if found)
 
 
 def rates_table(rates: pd.DataFrame) -> str:
@@ -221,7 +217,11 @@ INTRODUCTION = """The experiment of the paper's section on artificial data, repe
 network of 100 variables with hubs is drawn (weights uniform in [0.3, 1] with random signs, the diagonal large
 enough for positive definiteness), 10 variables are the query and 90 the rest, and n rows are drawn from it.
 Wanted are the edges between query and rest. The *f-score* is the harmonic mean of precision and recall; an edge
-found with the wrong sign counts as missing, as in the paper, which lowers recall and leaves precision alone.
+found with the wrong sign counts as missing, as in the paper, which lowers recall and leaves precision alone. Who
+claims no edge at all has precision 1, recall 0 and f-score 0.
+
+Slow methods were run on fewer data sets than fast ones; every box and every line says on how many, and differences
+to the default are taken on the data sets that both had, with their standard errors in parentheses.
 
 Our samplers and BGL run one chain of 300 + 700 sweeps, the paper's schedule. The Laplace prior with a fixed
 rate γ and BGL select by 85 % credible intervals, as the paper does; the other priors of this package by its
