@@ -24,7 +24,7 @@ import markovblanket as mb
 from common import HERE, quietly
 from markovblanket.baselines import graphical_lasso
 
-GAMMAS = (20, 50, 100, 200, 500)
+GAMMAS = (5, 10, 20, 50, 100, 200, 500)
 RULES: dict[str, dict[str, float]] = {"default": {}, "level85": {"level": 0.85}, "fdr10": {"fdr": 0.1}}
 
 
@@ -148,7 +148,12 @@ METHODS: dict[str, Method] = {
     "laplace-200-unscaled": Method(
         "Laplace, γ = 200, own units", "fixed", _ours(mb.Laplace(gamma=200), unscaled), "level85"
     ),
-    "bgl-200": Method("BGL, λ = 200", "bgl", partial(sampled, partial(network, lam=200.0)), "level85"),
+    **{
+        f"bgl-{lam}": Method(
+            f"BGL, λ = {lam}", "bgl", partial(sampled, partial(network, lam=float(lam))), "level85"
+        )
+        for lam in (50, 200)
+    },
     "bgl": Method("BGL, λ learned", "bgl", partial(sampled, network), "level85"),
     "bdgraph": Method("BDgraph, bdmcmc", "peers", partial(in_r, "bdgraph")),
     "bdgraph-mpl": Method("BDgraph, mpl", "peers", partial(in_r, "bdgraph-mpl")),
