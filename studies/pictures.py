@@ -10,13 +10,8 @@ import matplotlib as mpl
 mpl.use("Agg")
 from matplotlib import pyplot as plt
 
-BLUE, ORANGE, GREEN, SKY, GREY, RED = "#0072B2", "#D55E00", "#009E73", "#56B4E9", "#666666", "#C1272D"
+BLUE, ORANGE, GREEN, SKY = "#0072B2", "#D55E00", "#009E73", "#56B4E9"
 LOOK = {"axes.spines.top": False, "axes.spines.right": False, "font.size": 9, "lines.markersize": 5}
-# BGL is pale and dashed, ours dark and solid: apart in grey too.
-STYLES: dict[str, dict[str, Any]] = {
-    "BGL": {"color": ORANGE, "linestyle": "--", "marker": "s"},
-    "ours": {"color": BLUE, "linestyle": "-", "marker": "o"},
-}
 
 
 def save(figure: Any, path: Path) -> None:
