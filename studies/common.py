@@ -75,8 +75,8 @@ def stamp(sources: list[Record], script: str) -> str:
     dates = sorted({one["date"] for one in sources})
     machines = sorted({"{processor}, {cores} cores, {gigabytes} GB".format(**one["machine"]) for one in sources})
     versions = sorted({pair for one in sources for pair in one["versions"].items()})
-    load = max((one["load"][0] for one in sources if "load" in one), default=None)
-    busy = "" if load is None else f" (load up to {load:.1f} meanwhile)"
+    loads = [one["load"][0] for one in sources if "load" in one]
+    busy = f" (load up to {max(loads):.1f} meanwhile)" if len(loads) == len(sources) else ""
     when, what = dict.fromkeys([dates[0], dates[-1]]), (f"{name} {version}" for name, version in versions)
     return (
         f"*Made by `studies/{script}`, {' to '.join(when)}, on {' and '.join(machines)}{busy}. "

@@ -56,7 +56,7 @@ def _bars(axis: Any, ranks: Any, colour: str, hatch: str, title: str) -> None:
     axis.bar(range(DRAWS + 1), counts, color=colour, hatch=hatch, edgecolor="white", width=0.9)
     usual = stats.binom.ppf([0.005, 0.995], len(ranks), 1 / (DRAWS + 1))
     axis.axhspan(*usual, color="#888888", alpha=0.35, zorder=3)
-    axis.set_title(f"{title}: p = {shown(stats.chisquare(counts).pvalue)}", fontsize=9)
+    axis.set_title(f"{title}: p = {shown(stats.chisquare(counts).pvalue)}".replace("= below", "<"), fontsize=9)
 
 
 def page(ranks: Ranks, sources: list[dict[str, Any]]) -> str:
@@ -101,7 +101,9 @@ def table(ranks: Ranks) -> list[tuple[str, ...]]:
     for name in (*PRINTED, *RIGHT):
         p, functional = overall(p_values(ranks[name]))
         size = ", ".join(map(str, RECIPES[name].case.size))
-        rows.append((RECIPES[name].label, size, RECIPES[name].thin, shown(p), f"`{functional}`"))
+        rows.append(
+            (RECIPES[name].label, size, RECIPES[name].thin, shown(p), f"`{functional}`".replace("|", r"\|"))
+        )
     return rows
 
 
