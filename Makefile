@@ -59,7 +59,7 @@ docs: $(VENV)/.installed-docs  ## the site, into docs/_build/html
 clean:  ## remove what builds and test runs left behind; virtual environments stay
 	rm -rf build dist docs/_build docs/jupyter_execute docs/generated
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests benchmarks studies -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # pip is the last thing `python -m venv` makes, so its presence means the environment is whole.
 $(VENV)/bin/pip $(FLOORS_VENV)/bin/pip:
