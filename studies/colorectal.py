@@ -14,12 +14,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-import clinical
 import pandas as pd
+
+import clinical
+import markovblanket as mb
 import transcriptome
 from common import DOCS, markdown, one_thread, quietly, source, stamp, written
-
-import markovblanket as mb
 
 SCHEDULE = {"chains": 4, "warmup": 1000, "draws": 1000, "thin": 3}
 TITLES = {
@@ -117,8 +117,8 @@ def groups(posterior: mb.Posterior) -> list[str]:
 ABOUT = """The paper's application cannot be repeated to the letter: its patients' data were not published. These
 are colorectal tumours of The Cancer Genome Atlas with the same traits: age, sex, T, N, M, stage, and mutations of
 TP53. Traits enter as they are, ordered levels and missing cells included; genes as normal scores of log counts.
-The default prior and rule, 4 chains of 1,000 draws after as many sweeps, every third one kept. A weight is an entry of
-the precision matrix of standardised variables: a positive one is a negative partial correlation.
+The default prior and rule, 4 chains of 1,000 draws after as many sweeps, every third one kept. A weight is an
+entry of the precision matrix of standardised variables: a positive one is a negative partial correlation.
 
 With 92 patients an edge must be strong to be seen at all: a partial correlation of 0.4 or so. That T, N, M and
 stage have hardly a neighbour does not say that they have none; it says that 92 patients do not tell which."""
