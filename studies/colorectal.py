@@ -82,7 +82,7 @@ def section(name: str, posterior: mb.Posterior, seconds: str) -> list[str]:
     verdict = "Converged" if diagnostics.converged else "Not converged: " + "; ".join(diagnostics.problems)
     return [
         f"## {TITLES[name]}",
-        f"{chosen} edges are likelier there than not; {len(every):,} were possible. {seconds} seconds. {verdict}.",
+        f"Likelier there than not: {chosen} of {len(every):,} possible edges. {seconds} seconds. {verdict}.",
         f"![Edges with a probability of at least 0.1](colorectal_{name}_overview.png)",
         markdown(head, rows),
         "Positive controls: " + "; ".join(control(every, *pair) for pair in CONTROLS[name]) + ".",

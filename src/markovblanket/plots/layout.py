@@ -126,13 +126,15 @@ def _around(
 ) -> dict[Any, Array]:
     """On rings about a query, the first names innermost; away from the middle if there are other queries."""
     start, spread = (math.atan2(centre[1], centre[0]), FAN) if outwards else (math.pi / 2, math.pi)
-    where = {}
-    for ring, (now, a, b) in enumerate(_rings(names, boxes, own, spread)):
-        step = 2 * spread / (len(now) + (1 if outwards else 0))
-        first = (1.0 if outwards else 0.5) - 0.5 * (ring % 2)  # every other ring looks through gaps
-        for k, name in enumerate(now):
-            angle = start - spread + (k + first) * step
-            where[name] = centre + np.array([a * math.cos(angle), b * math.sin(angle)])
+    rings, taken, where = list(_rings(names, boxes, own, spread)), [0] * len(names), {}
+    step = 2 * spread / max(len(names) + (1 if outwards else 0), 1)
+    for slot in range(len(names)):
+        # Every line has a direction of its own: rings take slots in turn, each in proportion to its size.
+        ring = min(range(len(rings)), key=lambda r: (taken[r] + 0.5) / len(rings[r][0]))
+        now, a, b = rings[ring]
+        angle = start - spread + (slot + (1 if outwards else 0)) * step
+        where[now[taken[ring]]] = centre + np.array([a * math.cos(angle), b * math.sin(angle)])
+        taken[ring] += 1
     return where
 
 
