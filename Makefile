@@ -20,8 +20,7 @@ FLOORS_0_3 := contracts spans scatter variates regression rowscales priors solve
 FLOORS_NEED := joblib numba numpy pytest pytest-xdist scipy threadpoolctl
 FLOORS_VENV := $(VENV)-floors
 FLOORS_TESTS = $(wildcard $(foreach floor,$(FLOORS_0_3), tests/$(floor) tests/test_$(floor).py \
-  tests/test_$(floor)_*.py src/markovblanket/$(floor) src/markovblanket/$(floor).py) \
-  tests/statistical tests/known_answers)
+  tests/test_$(floor)_*.py src/markovblanket/$(floor) src/markovblanket/$(floor).py))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
