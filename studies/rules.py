@@ -3,8 +3,8 @@
     python studies/rules.py [--rows 200 1000] [--densities 0.02 0.05 0.15] [--sets 10] [--jobs 1] [--out rules/]
     python studies/rules.py --page [--out rules/]
 
-Data as in `fscore`; the default prior, one chain of 300 + 700 sweeps, and a second look of 150 + 500 sweeps for every
-candidate. Kept are the probabilities of all pairs, so that a new rule needs no new fit; `--page` makes
+Data as in `fscore`; the default prior, one chain of 300 + 700 sweeps, and a second look of 150 + 500 sweeps for
+every candidate. Kept are the probabilities of all pairs, so that a new rule needs no new fit; `--page` makes
 docs/studies/rules.md of all that is in the folder.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from common import DOCS, kept, markdown, one_thread, quietly, source, stamp, wri
 from fscore import Design
 
 KEYS = ["query", "variable"]
+MEASURES = ("f", "precision", "recall", "false", "promised")
 
 
 def measured(design: Design, number: int) -> dict[str, Any]:
@@ -32,12 +34,19 @@ def measured(design: Design, number: int) -> dict[str, Any]:
     data = design.data(number)
     options = {"warmup": design.warmup, "draws": design.draws, "seed": number, "n_jobs": 1}
     posterior = quietly(mb.estimate, data.table, data.query, margins="gaussian", chains=1, **options)
-    looked = mb.second_look(posterior, chains=1, warmup=150, draws=500, seed=number, n_jobs=1).set_index(KEYS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mb.ConvergenceWarning)
+        looked = mb.second_look(posterior, chains=1, warmup=150, draws=500, seed=number).set_index(KEYS)
     pairs = data.truth.set_index(KEYS)[["weight"]].rename(columns={"weight": "true"})
     pairs = pairs.join(posterior.edges(all=True).set_index(KEYS)[["weight", "inclusion", "sign_probability"]])
     pairs["other"], pairs["both"] = looked["inclusion_other"], looked["inclusion_both"]
     columns = {name: [None if np.isnan(x) else round(x, 4) for x in pairs[name]] for name in pairs}
     return {"n": design.rows, "density": design.density, "set": number, "pairs": columns, "source": source()}
+
+
+def once(folder: Path, design: Design, number: int) -> None:
+    """Unless it is there."""
+    kept(folder / design.name / f"{number}.json", lambda: measured(design, number))
 
 
 # Ends and rules ----------------------------------------------------------------------------------------
@@ -98,17 +107,15 @@ def page(records: list[dict[str, Any]]) -> str:
         means = table.groupby(["ends", "rule"], sort=False).mean().reset_index()
         sets = sum(record["n"] == n and record["density"] == density for record in records)
         lines = [
-            (row.ends, row.rule, *(f"{getattr(row, name):.3f}" for name in ("f", "precision", "recall")))
-            + (f"{row.false:.2f}", f"{row.promised:.2f}")
-            for row in means.itertuples()
+            (row.ends, row.rule, *(f"{getattr(row, name):.2f}" for name in MEASURES)) for row in means.itertuples()
         ]
-        head = ("probability", "rule", "f-score", "precision", "recall", "false", "promised")
+        head = ("probability", "rule", *MEASURES)
         parts += [f"## n = {n:,}, density {density:g} ({sets} sets)", markdown(head, lines)]
     return "\n\n".join([*parts, stamp([record["source"] for record in records], "rules.py")]) + "\n"
 
 
-ABOUT = """Means over simulated data sets like those of [the comparison](fscore.md). The probability of an edge is seen
-from the query's end, the model's own; or also from the other end ([a second look](../questions.md)), where the
+ABOUT = """Means over simulated data sets like those of [the comparison](fscore.md). The probability of an edge is
+seen from the query's end, the model's own; or also from the other end ([a second look](../questions.md)), where the
 likelier one counts, or their mean, or the product of the odds. *Expected f* is the set whose expected f-score is
 largest, 2 Σ p over the number of edges plus the sum of all p. *False* is the realised share of edges that are not
 there or have the other sign; *promised* is what the probabilities say."""
@@ -127,13 +134,7 @@ def main() -> None:
     one_thread()
     designs = [Design(rows, density) for rows in given.rows for density in given.densities]
     tasks = [] if given.page else [(design, number) for number in range(given.sets) for design in designs]
-    joblib.Parallel(n_jobs=given.jobs)(
-        joblib.delayed(kept)(
-            given.out / design.name / f"{number}.json",
-            lambda design=design, number=number: measured(design, number),
-        )
-        for design, number in tasks
-    )
+    joblib.Parallel(n_jobs=given.jobs)(joblib.delayed(once)(given.out, *task) for task in tasks)
     records = [json.loads(path.read_text()) for path in sorted(given.out.glob("*/*.json"))]
     written(DOCS / "rules.md", page(records))
 
