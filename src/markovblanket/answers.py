@@ -118,8 +118,8 @@ class EdgeAnswers:
             Select where the central credible interval at this level excludes zero.
         fdr : float, optional
             Instead: the largest set whose mean local false sign rate is at most this. Where the prior has exact
-            zeros, that bounds the expected share of edges that are not there; where it has none, every weight has a
-            sign, true zeros included, and only wrong signs are counted.
+            zeros, that bounds the expected share of edges that are not there; where it has none, every weight has
+            a sign, true zeros included, and only wrong signs are counted.
         inclusion : float, optional
             Instead: those whose probability of inclusion is at least this.
         all : bool
