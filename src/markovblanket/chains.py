@@ -101,11 +101,12 @@ def sample_chain(
     warm: Warm, sampler: Sampler[Any], schedule: Schedule, store: Store, board: Board, chain: int
 ) -> dict[str, Array]:
     """What the store collected of the draws of one chain, by name."""
-    tick = board.ticker(chain)
+    tick, watch = board.ticker(chain), board.watcher(chain)
     with threadpool_limits(limits=1):
         for count, draw in enumerate(sample(warm.rng, warm.state, sampler, schedule), start=schedule.warmup + 1):
             if draw is not None:
                 store.append(draw)
+                watch(draw)
             tick(count)
     return store.collect()
 
@@ -130,7 +131,7 @@ def run(
     sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
     sampler: Sampler[Any] = Blanket(problem) if isinstance(problem, Problem) else problem
     keep = KeepDraws(schedule.draws) if keep is None else keep
-    bars = Board.open(chains, schedule.warmup, schedule.sweeps, progress)
+    bars = Board.open(chains, schedule.warmup, schedule.sweeps, schedule.draws, progress)
     with threadpool_limits(limits=1), bars as board, joblib.Parallel(n_jobs=n_jobs) as parallel:
         warm = parallel(
             joblib.delayed(warm_chain)(child, sampler, schedule, board, chain, keep.watches)
