@@ -66,7 +66,7 @@ def split_rhat(chains):
 
 
 def test_the_running_rhat_is_that_of_the_draws_so_far(tmp_path):
-    chains = np.random.default_rng(1).normal(size=(3, 640)) + [[0.0], [0.1], [0.4]]
+    chains = np.random.default_rng(1).normal([[0.0], [0.1], [0.4]], size=(3, 640))
     board = Board(3, board_at(tmp_path / "sweeps", 3).path, draws=640)
     assert np.isnan(board.worst_rhat())
     for chain in range(3):

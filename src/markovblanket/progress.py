@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -178,7 +178,7 @@ def _bars() -> Progress | None:
 @contextmanager
 def _watch(bars: Progress, board: Board, warmup: int, sweeps: int) -> Iterator[None]:
     """Redraw the bars from a thread until the block ends."""
-    blank = {"phase": "warm-up", "rate": "", "agreement": ""}
+    blank: dict[str, Any] = {"phase": "warm-up", "rate": "", "agreement": ""}
     tasks = [bars.add_task(f"{i + 1}", total=sweeps, **blank) for i in range(board.chains)]
     done = threading.Event()
 
