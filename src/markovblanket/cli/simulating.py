@@ -31,7 +31,8 @@ def run(out: Path, force: bool, quiet: bool, **options: Any) -> int:
         folders.write_settings(folder, settings)
     if not quiet:
         edges, missing = int(made.truth["edge"].sum()), int(made.table.isna().to_numpy().sum())
-        click.echo(f"{len(made.table)} rows, {len(made.query)} query and {options['rest']} other variables;")
-        click.echo(f"{edges} edges between them, {missing} cells missing; seed {options['seed']}.")
-        click.echo(f"Written to {out}/: {', '.join(FILES)}")
+        sizes = f"{len(made.table)} rows, {len(made.query)} query and {options['rest']} other variables"
+        click.echo(f"{sizes}; seed {options['seed']}.")
+        click.echo(f"Edges between query and others: {edges}; missing cells: {missing}.")
+        click.echo(f"Written to {out}/: {', '.join(sorted(FILES))}")
     return 0
