@@ -17,7 +17,7 @@ PRIORS = ("spike-slab", "laplace", "horseshoe", "normal")
 MARGINS = ("auto", "rank", "gaussian")
 KEEP = ("auto", "draws", "summary")
 SIMULATED = ("continuous", "mixed", "binary", "ordinal", "count")
-FAILED, INTERRUPTED = 1, 130
+INTERRUPTED = 130
 
 PROBABILITY = click.FloatRange(0, 1, min_open=True, max_open=True)
 COUNT: dict[str, Any] = {"type": click.IntRange(min=1), "metavar": "N"}
@@ -40,14 +40,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return commands.main(arguments, prog_name="markovblanket", standalone_mode=False) or 0
     except click.ClickException as error:
-        click.echo(f"error: {' '.join(error.format_message().split())}", err=True)
+        click.echo(f"error: {' '.join(error.format_message().split())}{hint(error)}", err=True)
         return error.exit_code
     except click.Abort:
-        click.echo("interrupted: nothing was written", err=True)
+        click.echo("error: interrupted", err=True)
         return INTERRUPTED
-    except OSError as error:  # a full disk, for one
-        click.echo(f"error: nothing was written: {error}", err=True)
-        return FAILED
+
+
+def hint(error: click.ClickException) -> str:
+    """Where to look after a slip of the fingers."""
+    context = getattr(error, "ctx", None)
+    return f" (see {context.command_path} --help)" if context else ""
 
 
 @click.group(

@@ -94,6 +94,7 @@ def in_options(message: str) -> str:
     >>> in_options("a copula needs an order: pass kinds={'stage': [...]} or indicator columns")
     "a copula needs an order: pass --kind 'stage=LOWEST,...,HIGHEST' or indicator columns"
     """
-    message = re.sub(r"kinds=\{'([^']*)': \[\.\.\.\]\}", r"--kind '\1=LOWEST,...,HIGHEST'", message)
-    message = re.sub(r"\bkinds: '([^']*)'", r"--kind: '\1'", message)
+    message = re.sub(r"kinds=\{(['\"])(.*?)\1: \[\.\.\.\]\}", r"--kind '\2=LOWEST,...,HIGHEST'", message)
+    message = re.sub(r"\bkinds: ", "--kind: ", message)
+    message = message.replace("pass margins='auto' or 'rank'", "use --margins auto or rank")
     return message.replace("declare it 'continuous'", "declare it --kind NAME=continuous")

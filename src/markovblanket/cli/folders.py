@@ -11,10 +11,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import click
+
 from markovblanket.cli.asking import BadInput
 
 SETTINGS = "settings.json"
 TERMINATED = 128 + signal.SIGTERM
+
+
+class Failed(click.ClickException):
+    """What nobody could know before, such as a full disk."""
+
+
+class Interrupted(click.ClickException):
+    """Ctrl-C."""
+
+    exit_code = 128 + signal.SIGINT
 
 
 @contextmanager
@@ -27,7 +39,7 @@ def draft(out: Path, files: Collection[str], force: bool, what: str) -> Iterator
     refuse(out, files, force, what)
     # Folders above that do not exist yet are made in the end: a run that fails leaves none behind.
     near = next(folder for folder in out.parents if folder.exists())
-    with aside(near, out.name) as folder, terminable():
+    with told(), aside(near, out.name) as folder, terminable():
         new = Path(folder, "new")
         new.mkdir()
         yield new
@@ -74,6 +86,17 @@ def swap(new: Path, out: Path, old: Path) -> None:
         if replaced:
             old.rename(out)
         raise
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """What ends a run, in a line."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted; nothing was written") from None
+    except OSError as error:
+        raise Failed(f"{error}; nothing was written") from error
 
 
 @contextmanager
