@@ -79,8 +79,8 @@ def asked(**typed: Any) -> tuple[Question, Manner]:
 
 def run(question: Question, manner: Manner) -> int:
     """Fit, write everything, and tell what was found; the exit code."""
-    if not results.can_draw():
-        warn(f"{results.PICTURE} is left out: it needs matplotlib, pip install 'markovblanket[plots]'")
+    for file in results.left_out():
+        warn(file)
     with folders.draft(manner.out, FILES, manner.force, "fit") as folder:
         log = Log(folder / LOG)
         posterior = estimated(question, log, progress=not manner.quiet)

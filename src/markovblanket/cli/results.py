@@ -14,6 +14,8 @@ from markovblanket.posterior import Posterior
 
 EDGES, GRAPH, PICTURE, POSTERIOR = "edges.csv", "network.graphml", "network.svg", "posterior"
 FILES = (EDGES, GRAPH, PICTURE, POSTERIOR)
+# What some files need that is not always installed, and the extra that brings it.
+NEEDS = {PICTURE: (("matplotlib",), "plots")}
 # Characters that no XML file may hold.
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # What a spreadsheet takes for a formula.
@@ -25,13 +27,22 @@ def write(folder: Path, posterior: Posterior, edges: pd.DataFrame, rule: dict[st
     posterior.save(folder / POSTERIOR)
     edges.to_csv(folder / EDGES, index=False)
     nx.write_graphml(printable(posterior.graph(**rule)), folder / GRAPH)
-    if can_draw():
+    if possible(PICTURE):
         draw(folder / PICTURE, posterior, rule)
 
 
-def can_draw() -> bool:
-    """Whether there is matplotlib."""
-    return find_spec("matplotlib") is not None
+def possible(file: str) -> bool:
+    """Whether what a file needs is installed."""
+    return all(find_spec(package) is not None for package in NEEDS[file][0])
+
+
+def left_out() -> list[str]:
+    """The files that cannot be written, with the way to have them."""
+    return [
+        f"{file} is left out: it needs {' and '.join(packages)}, pip install 'markovblanket[{extra}]'"
+        for file, (packages, extra) in NEEDS.items()
+        if not possible(file)
+    ]
 
 
 def draw(file: Path, posterior: Posterior, rule: dict[str, Any]) -> None:
