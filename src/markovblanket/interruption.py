@@ -1,7 +1,7 @@
 """Signals wait for the end of a sweep.
 
-Compiled functions take a generator apart by calling back into Python. An exception that a signal raises there, such
-as the KeyboardInterrupt of Ctrl-C, is not looked for, and the process crashes. So while a chain runs, Python's
+Compiled functions take a generator apart by calling back into Python. An exception that a signal raises there,
+such as the KeyboardInterrupt of Ctrl-C, is not looked for, and the process crashes. So while a chain runs, Python's
 handlers are called between sweeps only.
 """
 

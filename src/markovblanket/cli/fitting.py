@@ -14,6 +14,7 @@ from typing import Any
 import click
 import joblib
 import numpy as np
+import pandas as pd
 
 from markovblanket import __version__
 from markovblanket.cli import asking, folders, results, summary
@@ -85,22 +86,38 @@ def run(question: Question, manner: Manner) -> int:
         log = Log(folder / LOG)
         posterior = estimated(question, log, progress=not manner.quiet)
         edges, diagnostics = posterior.edges(**question.rule), posterior.diagnostics()
-        log(f"sampled; seed {posterior.settings['seed']}; {summary.verdict(diagnostics)}")
-        for problem in diagnostics.problems:
-            log(f"not converged: {problem}")
-        with noted(log):
-            results.write(folder, posterior, edges, question.rule)
-        folders.write_settings(folder, {**question.settings, **posterior.settings})
-        log(f"{len(edges)} edges selected; written: {', '.join(sorted(entry.name for entry in folder.iterdir()))}")
-        written = summary.files(manner.out, folder)
-        seconds = time.perf_counter() - log.begin
+        write(folder, question, posterior, edges, diagnostics, log)
+        written, seconds = summary.files(manner.out, folder), time.perf_counter() - log.begin
     if not manner.quiet:
         summary.tell(summary.screen(), posterior, edges, diagnostics, f"in {seconds:.0f} s", written)
+    beware(edges, diagnostics)
+    return NOT_CONVERGED if manner.strict and not diagnostics.converged else 0
+
+
+def write(
+    folder: Path,
+    question: Question,
+    posterior: Posterior,
+    edges: pd.DataFrame,
+    diagnostics: Diagnostics,
+    log: Log,
+) -> None:
+    """All files, the log's last lines at the end."""
+    log(f"sampled; seed {posterior.settings['seed']}; {summary.verdict(diagnostics)}")
+    for problem in diagnostics.problems:
+        log(f"not converged: {problem}")
+    with noted(log):
+        results.write(folder, posterior, edges, question.rule)
+    folders.write_settings(folder, {**question.settings, **posterior.settings})
+    log(f"{len(edges)} edges selected; written: {', '.join(sorted(entry.name for entry in folder.iterdir()))}")
+
+
+def beware(edges: pd.DataFrame, diagnostics: Diagnostics) -> None:
+    """What a reader of the results must know."""
     if names := results.formulas(edges):
         warn(f"{results.EDGES}: a spreadsheet may take {names[0]!r} for a formula; import names as text")
     if not diagnostics.converged:
         warn(f"not converged: {diagnostics.problems[0]}{more(diagnostics)}. Ask for more --warmup and --draws")
-    return NOT_CONVERGED if manner.strict and not diagnostics.converged else 0
 
 
 def estimated(question: Question, log: Log, progress: bool) -> Posterior:
@@ -112,8 +129,8 @@ def estimated(question: Question, log: Log, progress: bool) -> Posterior:
             posterior = estimate(
                 question.table, question.query, kinds=question.kinds, progress=progress, **question.run
             )
-    except (np.linalg.LinAlgError, UnicodeEncodeError):
-        raise  # not the table's fault
+    except np.linalg.LinAlgError:
+        raise  # not the table's fault, though a ValueError
     except (ValueError, OSError, ImportError) as error:
         raise BadInput(asking.in_options(str(error))) from error
     log(summary.understood(posterior))
