@@ -1,8 +1,8 @@
 """Signals wait for the end of a sweep.
 
 Compiled functions take a generator apart by calling back into Python. An exception that a signal raises there,
-such as the KeyboardInterrupt of Ctrl-C, is not looked for, and the process crashes. So while a chain runs, Python's
-handlers are called between sweeps only.
+such as the KeyboardInterrupt of Ctrl-C, is not looked for, and the process crashes. So while a chain runs,
+Python's handlers are called between sweeps only.
 """
 
 from __future__ import annotations
