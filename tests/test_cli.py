@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -171,6 +172,10 @@ def test_names_that_no_xml_file_may_hold_do_not_cost_the_run():
         (["tabel.csv", "-q", "Q2"], "'tabel.csv' does not exist"),
         (["binary.csv", "-q", "Q2"], "cannot read 'binary.csv'"),
         (["empty.csv", "-q", "Q2"], "cannot read 'empty.csv'"),
+        (["cut.csv.gz", "-q", "Q2"], "cannot read cut.csv.gz: .*ended before"),
+        (["damaged.csv.gz", "-q", "Q2"], "cannot read damaged.csv.gz: .*decompressing"),
+        (["damaged.parquet", "-q", "Q2"], "cannot read damaged.parquet: .*Parquet"),
+        (["damaged.h5ad", "-q", "Q2"], "cannot read damaged.h5ad: .*file signature"),
         (["table.xlsx", "-q", "Q2"], "cannot read 'table.xlsx': a table file ends in .csv"),
         (["text.csv", "-q", "mood"], r"pass --kind 'mood=LOWEST,\.\.\.,HIGHEST'"),
         (["text.csv", "-q", "mood", "--kind", "mood=a,b"], "column 'mood' has 'c' outside its declared order"),
@@ -196,6 +201,11 @@ def test_names_that_no_xml_file_may_hold_do_not_cost_the_run():
 def test_bad_input_is_told_in_one_line_and_nothing_is_written(here, capsys, arguments, message):
     (here / "binary.csv").write_bytes(bytes(range(128, 256)))
     (here / "empty.csv").touch()
+    packed = gzip.compress((here / "table.csv").read_bytes())
+    (here / "cut.csv.gz").write_bytes(packed[: len(packed) // 2])
+    (here / "damaged.csv.gz").write_bytes(packed[:20] + bytes(1000))
+    (here / "damaged.parquet").write_bytes(b"PAR1" + bytes(100))
+    (here / "damaged.h5ad").write_bytes(bytes(100))
     (here / "table.xlsx").touch()
     pd.DataFrame({"mood": list("abc") * 10, "x": range(30)}).to_csv(here / "text.csv", index=False)
     (here / "full").mkdir()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ from markovblanket.posterior import Posterior
 
 NOT_CONVERGED = 3
 LOG = "fit.log"
+# What the library raises of a bad table or question, and readers of files that are cut off or damaged.
+UNREADABLE = (ValueError, OSError, ImportError, EOFError, zlib.error)
 FILES = (*results.FILES, folders.SETTINGS, LOG)
 
 
@@ -131,10 +134,16 @@ def estimated(question: Question, log: Log, progress: bool) -> Posterior:
             )
     except np.linalg.LinAlgError:
         raise  # not the table's fault, though a ValueError
-    except (ValueError, OSError, ImportError) as error:
-        raise BadInput(asking.in_options(str(error))) from error
+    except UNREADABLE as error:
+        raise BadInput(reason(error, question.table)) from error
     log(summary.understood(posterior))
     return posterior
+
+
+def reason(error: Exception, table: Path) -> str:
+    """What is wrong; readers of files do not say of which."""
+    ours = type(error) is ValueError or table.name in str(error)
+    return asking.in_options(str(error)) if ours else f"cannot read {table}: {error}"
 
 
 @contextmanager
