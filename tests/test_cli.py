@@ -174,7 +174,7 @@ def test_names_that_no_xml_file_may_hold_do_not_cost_the_run():
         (["empty.csv", "-q", "Q2"], "cannot read 'empty.csv'"),
         (["cut.csv.gz", "-q", "Q2"], "cannot read cut.csv.gz: .*ended before"),
         (["damaged.csv.gz", "-q", "Q2"], "cannot read damaged.csv.gz: .*decompressing"),
-        (["damaged.parquet", "-q", "Q2"], "cannot read damaged.parquet: .*Parquet"),
+        (["damaged.parquet", "-q", "Q2"], "damaged.parquet.*: Parquet magic bytes not found"),
         (["damaged.h5ad", "-q", "Q2"], "cannot read damaged.h5ad: .*file signature"),
         (["table.xlsx", "-q", "Q2"], "cannot read 'table.xlsx': a table file ends in .csv"),
         (["text.csv", "-q", "mood"], r"pass --kind 'mood=LOWEST,\.\.\.,HIGHEST'"),
