@@ -182,6 +182,15 @@ def test_the_graph_holds_the_edge_table_and_survives_graphml(tmp_path):
 # Summaries --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("rule", [{}, {"level": 0.9}, {"fdr": 0.1}])
+def test_one_query_variable_has_edges_and_none_among_the_query(rule):
+    full = posterior()
+    alone = Posterior(full.draws.isel(query=[0], query_other=[0]), full.effort, full.observed, full.settings)
+    assert list(alone.query_edges(**rule).columns) == list(full.query_edges(**rule).columns)
+    assert len(alone.query_edges(**rule)) == 0
+    assert set(alone.graph(**rule).edges) == {("T", variable) for variable in alone.edges(**rule)["variable"]}
+
+
 def test_r2_is_explained_over_total_variance():
     residual = np.stack([np.diag(np.linalg.inv(W)) for W in pooled("W11")])
     expected = pooled("explained") / (pooled("explained") + residual)

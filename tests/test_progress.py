@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import joblib
 import numpy as np
+import pytest
 
-from markovblanket.progress import Board
+from markovblanket.contracts import Draw, SweepInfo
+from markovblanket.progress import Board, moments_in, worst_rhat
 
 
 def board_at(path, chains):
@@ -39,6 +41,59 @@ def test_a_board_that_is_gone_silences_the_chain(tmp_path):
 
 
 def test_nothing_is_drawn_when_nobody_watches(capfd):
-    with Board.open(2, warmup=1, sweeps=3, visible=False) as board:
+    with Board.open(2, warmup=1, sweeps=3, draws=2, visible=False) as board:
         count_up(board, 0, 3)
     assert capfd.readouterr() == ("", "")
+
+
+def drawn(value: float) -> Draw:
+    """A draw of one query variable, of which everything is ``value`` but for a fixed rate."""
+    one = np.array([value])
+    return Draw(one[:, None], one[:, None], one, one, {"rate": 2.0}, SweepInfo(1, 0.0, 1.0))
+
+
+def show(board, chain, values):
+    watch = board.watcher(chain)
+    for value in values:
+        watch(drawn(value))
+
+
+def split_rhat(chains):
+    """The textbook's, of whole halves of (chain, draw)."""
+    halves = np.concatenate(np.array_split(chains, 2, axis=1))
+    n, within = halves.shape[1], halves.var(axis=1, ddof=1).mean()
+    return np.sqrt(((n - 1) / n * within + halves.mean(axis=1).var(ddof=1)) / within)
+
+
+def test_the_running_rhat_is_that_of_the_draws_so_far(tmp_path):
+    chains = np.random.default_rng(1).normal([[0.0], [0.1], [0.4]], size=(3, 640))
+    board = Board(3, board_at(tmp_path / "sweeps", 3).path, draws=640)
+    assert np.isnan(board.worst_rhat())
+    for chain in range(3):
+        show(board, chain, chains[chain, :330])  # 16 whole slices of 20, and half a one
+    assert board.worst_rhat() == pytest.approx(split_rhat(chains[:, :320]), rel=1e-12)
+    for chain in range(3):
+        show(board, chain, chains[chain, 320:])  # in a new process, as it were
+    assert board.worst_rhat() == pytest.approx(split_rhat(chains), rel=1e-12)
+
+
+def test_chains_that_come_one_after_the_other_are_compared_as_far_as_they_are(tmp_path):
+    rng = np.random.default_rng(2)
+    board = Board(3, board_at(tmp_path / "sweeps", 3).path, draws=320)
+    show(board, 0, rng.normal(size=320))
+    alone = board.worst_rhat()
+    show(board, 1, 3 + rng.normal(size=100))
+    assert alone < 1.05
+    assert board.worst_rhat() > 1.5
+
+
+def test_a_slice_half_written_is_left_for_later(tmp_path):
+    board = Board(1, board_at(tmp_path / "sweeps", 1).path, draws=64)
+    show(board, 0, [1.0, 2.0, 3.0, 5.0])
+    file = tmp_path / "sweeps.0"
+    whole = moments_in(file)
+    np.testing.assert_allclose(whole[:, :, 0], [[1.5, 0.25], [4.0, 1.0]])
+    file.write_bytes(file.read_bytes() + bytes(21))
+    np.testing.assert_array_equal(moments_in(file), whole)
+    file.write_bytes(bytes(5))
+    assert np.isnan(worst_rhat([moments_in(file)], 2))

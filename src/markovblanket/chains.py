@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from markovblanket.contracts import Array, Draw, Problem, Sampler, Store
 from markovblanket.gibbs import Blanket
+from markovblanket.interruption import between_sweeps
 from markovblanket.progress import Board
 from markovblanket.store import Keep, KeepDraws, Warm
 from markovblanket.streams import Moments
@@ -87,13 +88,14 @@ def warm_chain(
     """A chain after its warm-up; if ``watch``, with moments of the states of its later half, or of the start."""
     rng, tick = np.random.default_rng(seed), board.ticker(chain)
     moments = None
-    with threadpool_limits(limits=1):
+    with threadpool_limits(limits=1), between_sweeps() as act_on_signals:
         for count, state in enumerate(warm_up(rng, sampler, schedule)):
             if watch and (2 * count > schedule.warmup or not schedule.warmup):
                 W12 = sampler.cross(state)
                 moments = moments or Moments.empty(W12.shape)
                 moments.add(W12)
             tick(count)
+            act_on_signals()
     return Warm(rng, state, moments)
 
 
@@ -101,12 +103,14 @@ def sample_chain(
     warm: Warm, sampler: Sampler[Any], schedule: Schedule, store: Store, board: Board, chain: int
 ) -> dict[str, Array]:
     """What the store collected of the draws of one chain, by name."""
-    tick = board.ticker(chain)
-    with threadpool_limits(limits=1):
+    tick, watch = board.ticker(chain), board.watcher(chain)
+    with threadpool_limits(limits=1), between_sweeps() as act_on_signals:
         for count, draw in enumerate(sample(warm.rng, warm.state, sampler, schedule), start=schedule.warmup + 1):
             if draw is not None:
                 store.append(draw)
+                watch(draw)
             tick(count)
+            act_on_signals()
     return store.collect()
 
 
@@ -130,7 +134,7 @@ def run(
     sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
     sampler: Sampler[Any] = Blanket(problem) if isinstance(problem, Problem) else problem
     keep = KeepDraws(schedule.draws) if keep is None else keep
-    bars = Board.open(chains, schedule.warmup, schedule.sweeps, progress)
+    bars = Board.open(chains, schedule.warmup, schedule.sweeps, schedule.draws, progress)
     with threadpool_limits(limits=1), bars as board, joblib.Parallel(n_jobs=n_jobs) as parallel:
         warm = parallel(
             joblib.delayed(warm_chain)(child, sampler, schedule, board, chain, keep.watches)

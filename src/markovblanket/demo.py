@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 from rich.box import SIMPLE_HEAD
@@ -21,7 +20,6 @@ from markovblanket.simulate import Simulated, simulate
 
 TRAITS = ["age", "sex", "stage", "lymph_nodes", "survival"]
 STAGES = ["I", "II", "III", "IV"]
-FILES = "table.csv, truth.csv, edges.csv, network.graphml, posterior/"
 
 
 def clinic(seed: int = 6) -> Simulated:
@@ -53,8 +51,8 @@ def with_gaps(complete: pd.DataFrame) -> pd.DataFrame:
     return complete.mask(gaps & np.array(holds))
 
 
-def run(folder: Path, console: Console) -> Posterior:
-    """Fit the clinic with two jobs, print the blanket beside the truth, write everything to ``folder``."""
+def fit_clinic(console: Console) -> tuple[Posterior, Simulated]:
+    """Fit the clinic with two jobs, and print the blanket beside the truth."""
     data = clinic()
     n, p = data.table.shape[0], len(data.query)
     console.print(f"A simulated clinic: {n} patients, {p} traits, {data.table.shape[1] - p} genes; truth known.")
@@ -65,9 +63,7 @@ def run(folder: Path, console: Console) -> Posterior:
     console.print(understood(posterior))
     console.print(blanket_table(edges, data.truth))
     console.print(verdict(posterior, edges, data, seconds))
-    write(folder, posterior, edges, data)
-    console.print(f"Written to [bold]{folder}/[/]: {FILES}")
-    return posterior
+    return posterior, data
 
 
 def understood(posterior: Posterior) -> str:
@@ -139,11 +135,7 @@ def sweeps(posterior: Posterior) -> str:
     return f"{made['chains']} chains x {made['warmup'] + made['draws'] * made['thin']:,} sweeps"
 
 
-def write(folder: Path, posterior: Posterior, edges: pd.DataFrame, data: Simulated) -> None:
-    """The table, its truth, the edges, the network and the posterior itself."""
-    folder.mkdir(parents=True, exist_ok=True)
+def write(folder: Path, data: Simulated) -> None:
+    """The table and its truth."""
     data.table.to_csv(folder / "table.csv", index=False)
     data.truth.to_csv(folder / "truth.csv", index=False)
-    edges.to_csv(folder / "edges.csv", index=False)
-    nx.write_graphml(posterior.graph(), folder / "network.graphml")
-    posterior.save(folder / "posterior")

@@ -2,37 +2,46 @@
 
 Chains may run in other processes, so each writes its count of sweeps into a small memory-mapped file, and a
 thread of the parent reads the file and redraws the bars. A chain on another machine finds no file and is silent.
+
+While they sample, chains also note mean and variance of a few quantities over every 32nd part of their draws. From
+these the parent has the plain R-hat of half chains (Gelman et al. 2013, section 11.4), as far as they have come: a
+first sign of how well they agree. The verdict is that of all draws, in the end.
 """
 
 from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from markovblanket.contracts import Array, Draw
+
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.progress import Progress
 
 INTERVAL = 0.2
+SLICES = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Counts of sweeps, one per chain; ``path`` is None for a silent run."""
+    """Counts of sweeps, one per chain, and moments of its draws; ``path`` is None for a silent run."""
 
     chains: int
     path: str | None = None
+    draws: int = SLICES
 
     @classmethod
     @contextmanager
-    def open(cls, chains: int, warmup: int, sweeps: int, visible: bool) -> Iterator[Board]:
+    def open(cls, chains: int, warmup: int, sweeps: int, draws: int, visible: bool) -> Iterator[Board]:
         """A board for a run, with its bars if ``visible`` and somebody is watching."""
         bars = _bars() if visible else None
         if bars is None:
@@ -41,7 +50,7 @@ class Board:
         with tempfile.TemporaryDirectory(prefix="markovblanket-") as folder:
             path = Path(folder) / "sweeps"
             path.write_bytes(bytes(8 * chains))
-            board = cls(chains, str(path))
+            board = cls(chains, str(path), draws)
             with bars, _watch(bars, board, warmup, sweeps):
                 yield board
 
@@ -58,6 +67,86 @@ class Board:
         counts = np.memmap(self.path, dtype=np.int64, mode="r+", shape=(self.chains,))
         return lambda count: counts.__setitem__(chain, count)
 
+    def watcher(self, chain: int) -> Callable[[Draw], None]:
+        """The function by which a chain shows the draws that it keeps."""
+        if self.path is None or not Path(self.path).exists():
+            return lambda draw: None
+        return Slices(Path(f"{self.path}.{chain}"), self.slice).add
+
+    @property
+    def slice(self) -> int:
+        """Draws in a slice."""
+        return max(1, self.draws // SLICES)
+
+    def worst_rhat(self) -> float:
+        """The largest R-hat of what is watched, as far as the chains have come; NaN before that can be told."""
+        files = (Path(f"{self.path}.{chain}") for chain in range(self.chains))
+        return worst_rhat([moments_in(file) for file in files if file.exists()], self.slice)
+
+
+# How well the chains agree so far -----------------------------------------------------------------------
+
+
+def watched(draw: Draw) -> Array:
+    """A few quantities that every run reports: the diagonal of W11, explained variances, hyperparameters."""
+    return np.concatenate([np.diagonal(draw.W11), draw.explained, *(np.ravel(h) for h in draw.hyper.values())])
+
+
+@dataclass
+class Slices:
+    """Moments of what is watched over every ``size`` draws of a chain, written to a file of its own."""
+
+    path: Path
+    size: int
+    held: list[Array] = field(default_factory=list, init=False)
+
+    def add(self, draw: Draw) -> None:
+        """Take the next draw; write the slice that it completes."""
+        self.held.append(watched(draw))
+        if len(self.held) < self.size:
+            return
+        mean, variance = np.mean(self.held, axis=0), np.var(self.held, axis=0)
+        self.held.clear()
+        with self.path.open("ab") as file:
+            file.write(np.array([len(mean), *mean, *variance]).tobytes())
+
+
+def moments_in(file: Path) -> Array:
+    """Means and variances of slices: (slice, 2, quantity)."""
+    numbers = np.frombuffer(file.read_bytes()[: file.stat().st_size // 8 * 8])
+    if not numbers.size:
+        return np.empty((0, 2, 0))
+    count = int(numbers[0])
+    whole = numbers.size // (1 + 2 * count)  # the last one may be half written
+    return numbers[: whole * (1 + 2 * count)].reshape(whole, -1)[:, 1:].reshape(whole, 2, count)
+
+
+def worst_rhat(chains: Sequence[Array], size: int) -> float:
+    """The largest split R-hat of chains given by the moments of their slices of ``size`` draws; NaN of none.
+
+    >>> still = np.ones((8, 2, 1))
+    >>> worst_rhat([still, still], 10), round(worst_rhat([still, still + [[3.0], [0.0]]], 10), 2)
+    (1.0, 1.97)
+    """
+    halves = [half for moments in chains for half in halved(moments)]
+    if not halves:
+        return float("nan")
+    n = size * np.mean([len(half) for half in halves])  # chains that wait for their turn have come less far
+    means = np.array([half[:, 0].mean(axis=0) for half in halves])
+    within = np.mean([half[:, 1].mean(axis=0) + half[:, 0].var(axis=0) for half in halves], axis=0)
+    moving = within > 0  # fixed hyperparameters tell nothing
+    squares = (n - 1) / n * (1 + means.var(axis=0, ddof=1)[moving] / within[moving])
+    return float(np.sqrt(squares.max(initial=1.0)))
+
+
+def halved(moments: Array) -> Iterable[Array]:
+    """The first and the second half of a chain; nothing if it has fewer than two slices."""
+    half = len(moments) // 2
+    return (moments[:half], moments[-half:]) if half else ()
+
+
+# What is drawn ------------------------------------------------------------------------------------------
+
 
 def _bars() -> Progress | None:
     """Rich's bars on standard error; None when it is neither a terminal nor a notebook."""
@@ -67,12 +156,21 @@ def _bars() -> Progress | None:
     console = Console(stderr=True)
     if not (console.is_terminal or console.is_jupyter):
         return None
-    return Progress(
+
+    class Bars(Progress):
+        """With a line below that is about all chains together."""
+
+        def get_renderables(self) -> Iterable[RenderableType]:
+            yield self.make_tasks_table(self.tasks)
+            yield next((task.fields["agreement"] for task in self.tasks), "")
+
+    return Bars(
         TextColumn("chain {task.description}"),
-        BarColumn(),
+        BarColumn(bar_width=16),
         TextColumn("{task.fields[phase]:<8} {task.percentage:>3.0f}%  {task.fields[rate]:>7} sweeps/s"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
+        TextColumn("left"),
         console=console,
     )
 
@@ -80,10 +178,12 @@ def _bars() -> Progress | None:
 @contextmanager
 def _watch(bars: Progress, board: Board, warmup: int, sweeps: int) -> Iterator[None]:
     """Redraw the bars from a thread until the block ends."""
-    tasks = [bars.add_task(f"{i + 1}", total=sweeps, phase="warm-up", rate="") for i in range(board.chains)]
+    blank: dict[str, Any] = {"phase": "warm-up", "rate": "", "agreement": ""}
+    tasks = [bars.add_task(f"{i + 1}", total=sweeps, **blank) for i in range(board.chains)]
     done = threading.Event()
 
     def redraw() -> None:
+        bars.update(tasks[0], agreement=agreement(board.worst_rhat()))
         for task, count in zip(tasks, board.counts(), strict=True):
             speed = bars.tasks[task].speed
             phase = "warm-up" if count < warmup else "sampling"
@@ -101,3 +201,8 @@ def _watch(bars: Progress, board: Board, warmup: int, sweeps: int) -> Iterator[N
         done.set()
         thread.join()
         redraw()
+
+
+def agreement(rhat: float) -> str:
+    """A line for all chains."""
+    return "" if np.isnan(rhat) else f"worst R-hat so far {rhat:.3f}"

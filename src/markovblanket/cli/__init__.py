@@ -1,0 +1,161 @@
+"""The command line: ``markovblanket fit``, ``simulate`` and ``demo``.
+
+Here are the options and the exit codes; what is heavy is imported by the command that needs it, so help is quick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from markovblanket import __version__
+
+PRIORS = ("spike-slab", "laplace", "horseshoe", "normal")
+MARGINS = ("auto", "rank", "gaussian")
+KEEP = ("auto", "draws", "summary")
+SIMULATED = ("continuous", "mixed", "binary", "ordinal", "count")
+INTERRUPTED = 130
+
+PROBABILITY = click.FloatRange(0, 1, min_open=True, max_open=True)
+COUNT: dict[str, Any] = {"type": click.IntRange(min=1), "metavar": "N"}
+SHARE: dict[str, Any] = {"type": PROBABILITY, "metavar": "P"}
+BELOW_ONE: dict[str, Any] = {"type": click.FloatRange(0, 1, max_open=True), "metavar": "P"}
+SEED: dict[str, Any] = {"type": click.IntRange(min=0), "metavar": "N", "show_default": "fresh"}
+FOLDER = click.Path(path_type=Path)
+FORCE = click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
+QUIET = click.option("--quiet", is_flag=True, help="No bars, no summary; warnings and errors only.")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command. What goes wrong is told in one line.
+
+    Returns
+    -------
+    int
+        0 done, 1 failed (a full disk), 2 bad input, 3 not converged though that was asked for, 130 interrupted.
+    """
+    try:
+        return commands.main(arguments, prog_name="markovblanket", standalone_mode=False) or 0
+    except click.ClickException as error:
+        click.echo(f"error: {' '.join(error.format_message().split())}{hint(error)}", err=True)
+        return error.exit_code
+    except click.Abort:
+        click.echo("error: interrupted", err=True)
+        return INTERRUPTED
+
+
+def hint(error: click.ClickException) -> str:
+    """Where to look after a slip of the fingers."""
+    context = getattr(error, "ctx", None)
+    return f" (see {context.command_path} --help)" if context else ""
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80, "show_default": True},
+    epilog="Exit codes: 0 done; 2 bad input, nothing written; 3 finished but not converged, with --strict; "
+    "130 interrupted, nothing written.",
+    no_args_is_help=False,
+)
+@click.version_option(__version__, message="%(prog)s %(version)s")
+def commands() -> None:
+    """Which of these thousands of variables are directly connected to the few I care about, and how sure can I be?
+
+    \b
+    Try it:
+      markovblanket demo
+      markovblanket fit patients.csv --query stage,age,sex --out run/
+    """
+
+
+@commands.command(short_help="Estimate the blanket of a few columns of a table.")
+@click.argument("table", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("-q", "--query", multiple=True, required=True, metavar="NAMES", help="Columns to ask about.")
+@click.option("-o", "--out", type=FOLDER, required=True, metavar="FOLDER", help="Where the results go.")
+@click.option("--kind", multiple=True, metavar="NAME=KIND", help="Of a column, if not as its cells look.")
+@click.option("--prior", type=click.Choice(PRIORS), default=PRIORS[0], help="Of the weights.")
+@click.option("--margins", type=click.Choice(MARGINS), default="auto", help="Of the columns.")
+@click.option("--chains", **COUNT, default=4, help="Independent chains.")
+@click.option("--warmup", type=click.IntRange(min=0), metavar="N", default=1000, help="Sweeps discarded.")
+@click.option("--draws", **COUNT, default=1000, help="Draws kept per chain.")
+@click.option("--thin", **COUNT, default=1, help="Sweeps per kept draw.")
+@click.option("--seed", **SEED, help="The same seed, the same numbers.")
+@click.option("-j", "--jobs", **COUNT, show_default="one per core", help="Chains at a time.")
+@click.option("--keep", type=click.Choice(KEEP), default="auto", help="Every draw, or statistics in less memory.")
+@click.option("--level", **SHARE, help="Select edges whose interval at this level excludes zero.")
+@click.option("--fdr", **SHARE, help="Select edges up to this expected share of wrong signs.")
+@click.option("--inclusion", **SHARE, help="Select edges at least this likely to be there.")
+@click.option("--strict", is_flag=True, help="Exit code 3 if the chains have not converged.")
+@FORCE
+@QUIET
+def fit(**options: Any) -> int:
+    """Estimate which columns of TABLE are directly connected to the query columns, and how surely.
+
+    TABLE is a csv, tsv (also .gz), parquet, feather or h5ad file with a row per observation. Columns may be
+    continuous, binary, ordinal or counts, and cells may be missing.
+
+    \b
+    Examples:
+      markovblanket fit patients.csv --query T,N,M,stage --out run/
+      markovblanket fit patients.csv -q @names.txt -o run/ --seed 1 --strict
+      markovblanket fit survey.csv -q mood --kind mood=low,fair,good -o run/
+
+    NAMES are separated by commas; a name that has a comma stands in double quotes, as in a csv file. The option
+    may be repeated, and @FILE reads a name from each line of a file.
+
+    Margins are auto, for columns of any kind; rank, for their order alone; or gaussian, for numbers as they are.
+
+    KIND is continuous, binary, ordinal or count, or the levels in ascending order, separated by commas. Needed
+    only where the kind is not what the cells look like.
+
+    Without --level, --fdr or --inclusion, edges are selected that are more likely there than not (spike-slab), or
+    whose 95 % interval excludes zero (other priors).
+
+    FOLDER gets edges.csv, network.svg, network.graphml, settings.json, fit.log, and the draws in posterior/, which
+    markovblanket.load() reads. It appears when all is done, or not at all. Names in edges.csv are exactly those of
+    the table, also if they begin with = + - or @, which a spreadsheet may take for formulas: import them as text.
+    """
+    from markovblanket.cli.fitting import asked, run
+
+    return run(*asked(**options))
+
+
+@commands.command(short_help="Draw a table from a network that is known.")
+@click.option("--rows", type=click.IntRange(min=2), metavar="N", default=300, help="Observations.")
+@click.option("--query", **COUNT, default=5, help="Query variables: Q1, Q2, ...")
+@click.option("--rest", **COUNT, default=200, help="Remaining variables: V1, V2, ...")
+@click.option("--kinds", type=click.Choice(SIMULATED), default="continuous", help="Of the columns.")
+@click.option("--missing", **BELOW_ONE, default=0.0, help="Share of missing cells.")
+@click.option("--density", type=click.FloatRange(0, 1), metavar="P", default=0.05, help="Share of edges.")
+@click.option("--seed", **SEED, help="The same seed, the same table.")
+@click.option("-o", "--out", type=FOLDER, required=True, metavar="FOLDER", help="Where the table goes.")
+@FORCE
+@QUIET
+def simulate(**options: Any) -> int:
+    """Draw a sparse network with hubs and a table from it, to see what a fit would find.
+
+    \b
+    Example:
+      markovblanket simulate --rows 300 --query 5 --rest 200 --kinds mixed \\
+        --missing 0.1 --out sim/
+
+    FOLDER gets table.csv, truth.csv (every pair of a query and another variable, and whether there is an edge) and
+    settings.json.
+    """
+    from markovblanket.cli.simulating import run
+
+    return run(**options)
+
+
+@commands.command(short_help="Fit a simulated clinic whose truth is known.")
+@click.option("-o", "--out", type=FOLDER, default=Path("demo"), metavar="FOLDER", help="Results.")
+def demo(out: Path) -> int:
+    """Simulate a clinic, fit it, and print its blanket beside the truth.
+
+    FOLDER gets the table and its truth, and what `markovblanket fit` writes. That of an earlier demo is replaced.
+    """
+    from markovblanket.cli.demonstrating import run
+
+    return run(out)

@@ -1,0 +1,100 @@
+"""What was typed, as the library takes it: names, kinds, and the rule that selects edges."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+# A name, in quotes if it has an equals sign itself; then all the rest.
+DECLARED = re.compile(r'\s*(?:"(?P<quoted>(?:[^"]|"")*)"|(?P<plain>[^=]*))\s*=(?P<kind>.*)', re.DOTALL)
+
+
+class BadInput(click.ClickException):
+    """What the user can mend; nothing is written."""
+
+    exit_code = 2
+
+
+def names(typed: Sequence[str]) -> list[str]:
+    """Of one or several ``--query``: separated by commas as in a csv file, or a file with a name per line.
+
+    >>> names(["T, N", '"a, b",c', "M"])
+    ['T', 'N', 'a, b', 'c', 'M']
+    """
+    return [name for text in typed for name in (lines(Path(text[1:])) if text.startswith("@") else cells(text))]
+
+
+def cells(text: str) -> list[str]:
+    """A line of a csv file; blanks around a cell do not count, and empty cells are none."""
+    try:
+        row = next(csv.reader([text], skipinitialspace=True, strict=True), [])
+    except csv.Error as error:
+        raise BadInput(f"{text!r} cannot be read as names separated by commas: {error}") from None
+    return [cell.strip() for cell in row if cell.strip()]
+
+
+def lines(file: Path) -> list[str]:
+    """The lines of a file that are not blank."""
+    try:
+        text = file.expanduser().read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"cannot read names from {str(file)!r}: {getattr(error, 'strerror', error)}") from None
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def kinds(typed: Sequence[str]) -> dict[str, Any] | None:
+    """Of ``--kind stage=ordinal`` or ``--kind stage=I,II,III``, by name; None of none.
+
+    >>> kinds(["stage=I,II,III", "dose=ordinal", '"a=b"=count', "size=<5,>=5"])
+    {'stage': ['I', 'II', 'III'], 'dose': 'ordinal', 'a=b': 'count', 'size': ['<5', '>=5']}
+    """
+    declared: dict[str, Any] = {}
+    for text in typed:
+        found = DECLARED.fullmatch(text)
+        if found is None:
+            raise BadInput(f"--kind {text!r}: write NAME=KIND, such as stage=ordinal or stage=I,II,III")
+        name = found["plain"].strip() if found["quoted"] is None else found["quoted"].replace('""', '"')
+        if name in declared:
+            raise BadInput(f"--kind declares {name!r} more than once")
+        declared[name] = kind(name, found["kind"])
+    return declared or None
+
+
+def kind(name: str, text: str) -> str | list[str]:
+    """A known kind, or at least two levels in order."""
+    from markovblanket.kinds import KINDS
+
+    levels = cells(text)
+    if len(levels) > 1:
+        return levels
+    if "".join(levels) not in KINDS:
+        known = ", ".join(KINDS)
+        raise BadInput(f"--kind {name}={text}: a kind is one of {known}, or levels in order such as low,fair,good")
+    return levels[0]
+
+
+def rule(prior: str, **given: float | None) -> dict[str, Any]:
+    """At most one of level, fdr and inclusion; the last where it has a meaning."""
+    chosen = {name: value for name, value in given.items() if value is not None}
+    if len(chosen) > 1:
+        raise BadInput(f"{' and '.join(f'--{name}' for name in chosen)}: edges are selected by one of them")
+    if "inclusion" in chosen and prior != "spike-slab":
+        raise BadInput(f"--inclusion: with --prior {prior} no weight is exactly zero; use --level or --fdr")
+    return chosen
+
+
+def in_options(message: str) -> str:
+    """A message of the library, in the words of the command line.
+
+    >>> in_options("a copula needs an order: pass kinds={'stage': [...]} or indicator columns")
+    "a copula needs an order: pass --kind 'stage=LOWEST,...,HIGHEST' or indicator columns"
+    """
+    message = re.sub(r"kinds=\{(['\"])(.*?)\1: \[\.\.\.\]\}", r"--kind '\2=LOWEST,...,HIGHEST'", message)
+    message = re.sub(r"\bkinds: ", "--kind: ", message)
+    message = message.replace("pass margins='auto' or 'rank'", "use --margins auto or rank")
+    return message.replace("declare it 'continuous'", "declare it --kind NAME=continuous")

@@ -1,0 +1,170 @@
+"""``markovblanket fit``: a file in, a folder of results out."""
+
+from __future__ import annotations
+
+import time
+import warnings
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+import joblib
+import numpy as np
+import pandas as pd
+
+from markovblanket import __version__
+from markovblanket.cli import asking, folders, results, summary
+from markovblanket.cli.asking import BadInput
+from markovblanket.diagnosis import ConvergenceWarning, Diagnostics
+from markovblanket.estimate import estimate
+from markovblanket.posterior import Posterior
+
+NOT_CONVERGED = 3
+LOG = "fit.log"
+# What the library raises of a bad table or question, and readers of files that are cut off or damaged.
+UNREADABLE = (ValueError, OSError, ImportError, EOFError, zlib.error)
+FILES = (*results.FILES, folders.SETTINGS, LOG)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of which table; ``run`` are options of :func:`markovblanket.estimate`."""
+
+    table: Path
+    query: list[str]
+    kinds: dict[str, Any] | None
+    rule: dict[str, Any]
+    run: dict[str, Any]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """As they are written down."""
+        made_by = {"command": "markovblanket fit", "version": __version__}
+        return made_by | {"table": str(self.table), "query": self.query, "kinds": self.kinds, "rule": self.rule}
+
+
+@dataclass(frozen=True)
+class Manner:
+    """Where the results go, and how."""
+
+    out: Path
+    force: bool
+    strict: bool
+    quiet: bool
+
+
+@dataclass(frozen=True)
+class Log:
+    """Lines with the time, in a file."""
+
+    path: Path
+    begin: float = field(default_factory=time.perf_counter)
+
+    def __call__(self, text: str) -> None:
+        """Add a line."""
+        now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(f"{now} {time.perf_counter() - self.begin:8.1f} s  {' '.join(text.split())}\n")
+
+
+def asked(**typed: Any) -> tuple[Question, Manner]:
+    """The options of the command line, understood."""
+    manner = Manner(**{name: typed.pop(name) for name in ("out", "force", "strict", "quiet")})
+    rule = asking.rule(typed["prior"], **{name: typed.pop(name) for name in ("level", "fdr", "inclusion")})
+    query, kinds = asking.names(typed.pop("query")), asking.kinds(typed.pop("kind"))
+    jobs = typed.pop("jobs") or min(typed["chains"], joblib.cpu_count())
+    return Question(typed.pop("table"), query, kinds, rule, {**typed, "n_jobs": jobs}), manner
+
+
+def run(question: Question, manner: Manner) -> int:
+    """Fit, write everything, and tell what was found; the exit code."""
+    for file in results.left_out():
+        warn(file)
+    with folders.draft(manner.out, FILES, manner.force, "fit") as folder:
+        log = Log(folder / LOG)
+        posterior = estimated(question, log, progress=not manner.quiet)
+        edges, diagnostics = posterior.edges(**question.rule), posterior.diagnostics()
+        write(folder, question, posterior, edges, diagnostics, log)
+        written, seconds = summary.files(manner.out, folder), time.perf_counter() - log.begin
+    if not manner.quiet:
+        summary.tell(summary.screen(), posterior, edges, diagnostics, f"in {seconds:.0f} s", written)
+    beware(edges, diagnostics)
+    return NOT_CONVERGED if manner.strict and not diagnostics.converged else 0
+
+
+def write(
+    folder: Path,
+    question: Question,
+    posterior: Posterior,
+    edges: pd.DataFrame,
+    diagnostics: Diagnostics,
+    log: Log,
+) -> None:
+    """All files, the log's last lines at the end."""
+    log(f"sampled; seed {posterior.settings['seed']}; {summary.verdict(diagnostics)}")
+    for problem in diagnostics.problems:
+        log(f"not converged: {problem}")
+    with noted(log):
+        results.write(folder, posterior, edges, question.rule)
+    folders.write_settings(folder, {**question.settings, **posterior.settings})
+    log(f"{len(edges)} edges selected; written: {', '.join(sorted(entry.name for entry in folder.iterdir()))}")
+
+
+def beware(edges: pd.DataFrame, diagnostics: Diagnostics) -> None:
+    """What a reader of the results must know."""
+    if names := results.formulas(edges):
+        warn(f"{results.EDGES}: a spreadsheet may take {names[0]!r} for a formula; import names as text")
+    if not diagnostics.converged:
+        warn(f"not converged: {diagnostics.problems[0]}{more(diagnostics)}. Ask for more --warmup and --draws")
+
+
+def estimated(question: Question, log: Log, progress: bool) -> Posterior:
+    """The posterior; what is wrong with the table or the question is bad input."""
+    log(f"markovblanket {__version__}: {question.table}, query {', '.join(question.query)}")
+    log(f"options: {question.run | {'kinds': question.kinds} | question.rule}")
+    try:
+        with noted(log):
+            posterior = estimate(
+                question.table, question.query, kinds=question.kinds, progress=progress, **question.run
+            )
+    except np.linalg.LinAlgError:
+        raise  # not the table's fault, though a ValueError
+    except UNREADABLE as error:
+        raise BadInput(reason(error, question.table)) from error
+    log(summary.understood(posterior))
+    return posterior
+
+
+def reason(error: Exception, table: Path) -> str:
+    """What is wrong; readers of files do not say of which."""
+    ours = type(error) is ValueError or table.name in str(error)
+    return asking.in_options(str(error)) if ours else f"cannot read {table}: {error}"
+
+
+@contextmanager
+def noted(log: Log) -> Iterator[None]:
+    """Warnings go to the log, but that of chains that do not agree: it has lines of its own."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        try:
+            yield
+        finally:
+            for one in caught:
+                if one.category is not ConvergenceWarning:
+                    log(f"{one.category.__name__}: {one.message}")
+
+
+def more(diagnostics: Diagnostics) -> str:
+    """How many problems there are beside the first."""
+    others = len(diagnostics.problems) - 1
+    return f"; and {others} more, in {LOG}" if others else ""
+
+
+def warn(text: str) -> None:
+    """A line on standard error."""
+    click.echo(f"warning: {text}", err=True)

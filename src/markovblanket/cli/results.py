@@ -1,0 +1,68 @@
+"""The files of a fit."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pandas as pd
+
+from markovblanket.posterior import Posterior
+
+EDGES, GRAPH, PICTURE, POSTERIOR = "edges.csv", "network.graphml", "network.svg", "posterior"
+FILES = (EDGES, GRAPH, PICTURE, POSTERIOR)
+# What some files need that is not always installed, and the extra that brings it.
+NEEDS = {PICTURE: (("matplotlib",), "plots")}
+# Characters that no XML file may hold.
+FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# What a spreadsheet takes for a formula.
+FORMULA = ("=", "+", "-", "@")
+
+
+def write(folder: Path, posterior: Posterior, edges: pd.DataFrame, rule: dict[str, Any]) -> None:
+    """The selected edges, the network as a graph and as a picture, and the posterior itself."""
+    posterior.save(folder / POSTERIOR)
+    edges.to_csv(folder / EDGES, index=False)
+    nx.write_graphml(printable(posterior.graph(**rule)), folder / GRAPH)
+    if possible(PICTURE):
+        draw(folder / PICTURE, posterior, rule)
+
+
+def possible(file: str) -> bool:
+    """Whether what a file needs is installed."""
+    return all(find_spec(package) is not None for package in NEEDS[file][0])
+
+
+def left_out() -> list[str]:
+    """The files that cannot be written, with the way to have them."""
+    return [
+        f"{file} is left out: it needs {' and '.join(packages)}, pip install 'markovblanket[{extra}]'"
+        for file, (packages, extra) in NEEDS.items()
+        if not possible(file)
+    ]
+
+
+def draw(file: Path, posterior: Posterior, rule: dict[str, Any]) -> None:
+    """The network, with text as text, so that names can be searched; the same edges, the same file."""
+    import matplotlib as mpl
+
+    from markovblanket.plots import blanket
+
+    with mpl.rc_context({"backend": "svg", "svg.fonttype": "none", "svg.hashsalt": "markovblanket"}):
+        figure: Any = blanket(posterior, **rule).figure
+        figure.savefig(file, format="svg", metadata={"Date": None})
+        mpl.pyplot.close(figure)
+
+
+def printable(graph: nx.Graph) -> nx.Graph:
+    """With a mark in place of control characters: after a long run is no time to refuse a name."""
+    return nx.relabel_nodes(graph, {name: FORBIDDEN.sub("\ufffd", str(name)) for name in graph})
+
+
+def formulas(edges: pd.DataFrame) -> list[str]:
+    """The names that a spreadsheet may take for formulas."""
+    names = dict.fromkeys([*edges["query"], *edges["variable"]])
+    return [str(name) for name in names if str(name).startswith(FORMULA)]

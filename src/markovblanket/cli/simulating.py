@@ -1,0 +1,38 @@
+"""``markovblanket simulate``: a table and its truth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+import markovblanket as mb
+from markovblanket.cli import folders
+from markovblanket.cli.asking import BadInput
+
+TABLE, TRUTH = "table.csv", "truth.csv"
+FILES = (TABLE, TRUTH, folders.SETTINGS)
+
+
+def run(out: Path, force: bool, quiet: bool, **options: Any) -> int:
+    """Draw a network and a table, write both, and say how to fit it."""
+    if options["seed"] is None:
+        options["seed"] = np.random.SeedSequence().generate_state(1).item()
+    with folders.draft(out, FILES, force, "simulation") as folder:
+        try:
+            made = mb.simulate(**options)
+        except (ValueError, MemoryError) as error:
+            raise BadInput(str(error)) from error
+        made.table.to_csv(folder / TABLE, index=False)
+        made.truth.to_csv(folder / TRUTH, index=False)
+        settings = {"command": "markovblanket simulate", "version": mb.__version__, **options, "kind": made.kinds}
+        folders.write_settings(folder, settings)
+    if not quiet:
+        edges, missing = int(made.truth["edge"].sum()), int(made.table.isna().to_numpy().sum())
+        sizes = f"{len(made.table)} rows, {len(made.query)} query and {options['rest']} other variables"
+        click.echo(f"{sizes}; seed {options['seed']}.")
+        click.echo(f"Edges between query and others: {edges}; missing cells: {missing}.")
+        click.echo(f"Written to {out}/: {', '.join(sorted(FILES))}")
+    return 0
