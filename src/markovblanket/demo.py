@@ -21,7 +21,7 @@ from markovblanket.simulate import Simulated, simulate
 
 TRAITS = ["age", "sex", "stage", "lymph_nodes", "survival"]
 STAGES = ["I", "II", "III", "IV"]
-FILES = "table.csv, truth.csv, edges.csv, network.graphml, posterior/"
+FILES = "report.html, table.csv, truth.csv, edges.csv, network.graphml, posterior/"
 
 
 def clinic(seed: int = 6) -> Simulated:
@@ -140,10 +140,11 @@ def sweeps(posterior: Posterior) -> str:
 
 
 def write(folder: Path, posterior: Posterior, edges: pd.DataFrame, data: Simulated) -> None:
-    """The table, its truth, the edges, the network and the posterior itself."""
+    """The report, the table, its truth, the edges, the network and the posterior itself."""
     folder.mkdir(parents=True, exist_ok=True)
     data.table.to_csv(folder / "table.csv", index=False)
     data.truth.to_csv(folder / "truth.csv", index=False)
     edges.to_csv(folder / "edges.csv", index=False)
     nx.write_graphml(posterior.graph(), folder / "network.graphml")
     posterior.save(folder / "posterior")
+    posterior.report(folder / "report.html")

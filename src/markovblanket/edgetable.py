@@ -27,7 +27,8 @@ def from_draws(weight: Array, partial: Array, level: float) -> pd.DataFrame:
 def sign_probability_among(W11: Array) -> Array:
     """Of the edges among the query variables, above the diagonal, from draws (chain, draw, p, p)."""
     i, j = np.triu_indices(W11.shape[-1], k=1)
-    return selection.sign_probability(W11[..., i, j].reshape(-1, len(i)))
+    # Sizes in full: with one query variable there is no edge, and nothing to tell how many draws there are.
+    return selection.sign_probability(W11[..., i, j].reshape(W11.shape[0] * W11.shape[1], len(i)))
 
 
 def among(query: Sequence[Any], W11: Array, chosen: selection.Mask, level: float) -> pd.DataFrame:

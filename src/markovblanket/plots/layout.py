@@ -163,7 +163,7 @@ def _pushed(centre: Array, size: Array, fixed: int, rounds: int = 150) -> bool:
     free = np.ones(len(centre))
     free[:fixed] = 0.0
     for _ in range(rounds):
-        # Boxes further apart than the largest one cannot touch; a tree finds the others without looking at all pairs.
+        # Boxes further apart than the largest one cannot touch; a tree finds the others without trying all pairs.
         i, j = KDTree(centre / reach).query_pairs(1.0, p=np.inf, output_type="ndarray").T
         away = centre[i] - centre[j]
         overlap = (size[i] + size[j]) / 2 - np.abs(away)

@@ -1,7 +1,7 @@
 """Which edges are on the page, and where its slider starts and ends.
 
 The slider moves in whole per cent: the least probability of inclusion, or the least credibility level if the prior
-has no exact zeros. At every place the page shows exactly ``posterior.edges(inclusion=...)`` or ``edges(level=...)``.
+has no exact zeros. At every place the page shows what ``posterior.edges(inclusion=...)`` or ``edges(level=...)`` does.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ def passing(rule: str, sure: Array, percent: int) -> selection.Mask:
 
 def edges_on_page(posterior: Posterior, slider: Slider) -> pd.DataFrame:
     """The table of edges, surest first, with ``sure``, what the slider looks at."""
-    edges = posterior.edges_at(*np.nonzero(slider.on_page()))
+    i, j = np.nonzero(slider.on_page())
+    edges = posterior.edges_at(i, j)
     column = "inclusion" if slider.rule == "inclusion" else "sign_probability"
     return edges.assign(sure=edges[column])
 

@@ -139,6 +139,8 @@
     document.body.classList.add("opened");
     byId("drawer").hidden = false;
     byId("drawer").focus({ preventScroll: true });
+    const below = from.getBoundingClientRect().bottom - byId("drawer").getBoundingClientRect().top;
+    if (below > 0) window.scrollBy(0, below + 30);
   }
 
   function close() {
@@ -150,8 +152,8 @@
     chosen = opener = null;
   }
 
-  const share = (p) => (p === 1 ? "in every draw" : `${(100 * p).toFixed(1)} %`);
-  const signed = (x) => (x < 0 ? "−" : "+") + Math.abs(x).toFixed(2);
+  const share = (p) => (p < 1 && p > 0.9995 ? ">99.9 %" : `${(100 * p).toFixed(1)} %`);
+  const signed = (x) => (x === 0 ? "0" : (x < 0 ? "−" : "+") + Math.abs(x).toFixed(2));
   function inWords(k, a, b) {
     const rho = edges.partial_correlation[k], included = edges.inclusion[k];
     const sense = rho > 0 ? `higher ${b} goes with higher ${a}` : `higher ${b} goes with lower ${a}`;
@@ -196,7 +198,7 @@
     if (zero) {
       const left = x(0) < W / 2;
       svg.append("rect").attr("class", "zeros").attr("x", x(0) - 2).attr("y", y(zero)).attr("width", 4).attr("height", y(0) - y(zero));
-      svg.append("text").attr("class", "zeros").attr("x", x(0) + (left ? 5 : -5)).attr("y", Math.max(y(zero) - 4, 10))
+      svg.append("text").attr("class", "zeros").attr("x", x(0) + (left ? 5 : -5)).attr("y", 10)
         .attr("text-anchor", left ? "start" : "end").text(`${(100 * zero).toFixed(1)} % exactly 0`);
     }
     return figure;
@@ -280,5 +282,7 @@
   makeSortable();
   makeZoomable();
   update();
+  const frame = document.querySelector(".frame"); // narrower than the picture on a telephone: its middle first
+  frame.scrollLeft = (frame.scrollWidth - frame.clientWidth) / 2;
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
 })();

@@ -28,23 +28,32 @@ def render(posterior: Posterior) -> str:
     slider = choosing.Slider.of(posterior)
     edges, inner = choosing.edges_on_page(posterior, slider), posterior.query_edges()
     drawn = picture.draw(posterior, slider, edges, inner)
-    pairs = [*zip(edges["query"], edges["variable"], strict=True), *zip(inner["query"], inner["other"], strict=True)]
+    pairs = [
+        *zip(edges["query"], edges["variable"], strict=True),
+        *zip(inner["query"], inner["other"], strict=True),
+    ]
     script, library = text_of("page.js"), text_of("third_party/d3.min.js")
     style = environment().from_string(text_of("page.css")).render(colours())
-    return environment().from_string(text_of("page.html")).render(
-        slider=slider,
-        shown=int(choosing.shown_at(edges, slider, slider.start).sum()),
-        reach=reach(edges, inner),
-        edges=records(edges),
-        inner=records(inner),
-        picture=drawn,
-        data_block=embedded(payload(posterior, slider, edges, inner, drawn, pairs)),
-        library=Markup(library),
-        library_licence=text_of("third_party/d3.LICENSE"),
-        script=Markup(script),
-        style=Markup(style),
-        hashes={name: digest(text) for name, text in (("library", library), ("script", script), ("style", style))},
-        **said(posterior),
+    return (
+        environment()
+        .from_string(text_of("page.html"))
+        .render(
+            slider=slider,
+            shown=int(choosing.shown_at(edges, slider, slider.start).sum()),
+            reach=reach(edges, inner),
+            edges=records(edges),
+            inner=records(inner),
+            picture=drawn,
+            data_block=embedded(payload(posterior, slider, edges, inner, drawn, pairs)),
+            library=Markup(library),
+            library_licence=text_of("third_party/d3.LICENSE"),
+            script=Markup(script),
+            style=Markup(style),
+            hashes={
+                name: digest(text) for name, text in (("library", library), ("script", script), ("style", style))
+            },
+            **said(posterior),
+        )
     )
 
 
@@ -122,14 +131,16 @@ def colours() -> dict[str, str]:
 
 def environment() -> jinja2.Environment:
     """Every value is escaped, and a missing one is an error."""
-    made = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     made.filters |= {"signed": signed, "number": number, "percent": percent, "rhat": rhat}
     return made
 
 
 def signed(value: float, digits: int = 2) -> str:
-    """With its sign, and a true minus."""
-    return f"{value:+.{digits}f}".replace("-", "−") if np.isfinite(value) else "–"
+    """With its sign, and a true minus; what is exactly zero is just that."""
+    return (f"{value:+.{digits}f}" if value else "0").replace("-", "−") if np.isfinite(value) else "–"
 
 
 def number(value: float) -> str:

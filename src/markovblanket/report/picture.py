@@ -103,4 +103,4 @@ def box(text: str, is_query: bool) -> tuple[float, float]:
     """Width and height in inches; readers have fonts of their own, so letters are counted, wide ones twice."""
     wide = sum(1.7 if unicodedata.east_asian_width(letter) in "WF" else 1.0 for letter in text)
     em = FONT[is_query] / INCH
-    return (0.62 if is_query else 0.59) * em * wide + 14 / INCH, 1.65 * em
+    return (0.7 if is_query else 0.61) * em * wide + 14 / INCH, 1.65 * em

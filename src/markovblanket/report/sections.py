@@ -22,7 +22,11 @@ MARGINS = {
     "rank": "every column as a latent normal variable of which only the order is used (a rank copula)",
     "gaussian": "columns as they are, standardised",
 }
-BLOCKS = {"W11": "among the query variables (W11)", "W12": "the selected edges (W12)", "r2": "explained variance (R²)"}
+BLOCKS = {
+    "W11": "among the query variables (W11)",
+    "W12": "the selected edges (W12)",
+    "r2": "explained variance (R²)",
+}
 # Long lists of variables are cut here; they are in the table itself.
 MOST_COLUMNS = 1500
 SURE = 0.005
@@ -117,7 +121,9 @@ def call(posterior: Posterior) -> str:
     settings, n = posterior.settings, posterior.settings.get("data", {}).get("n")
     parts = {role: part(settings[role]) for role in ("prior", "solver") if role in settings}
     data = {"": "table"} if posterior.observed.table.n else {"scatter": "S", "n": repr(n), "names": "names"}
-    margins = {"margins": repr(settings["margins"])} if posterior.observed.table.n and "margins" in settings else {}
+    margins = (
+        {"margins": repr(settings["margins"])} if posterior.observed.table.n and "margins" in settings else {}
+    )
     kinds = {"kinds": repr(settings["kinds"])} if settings.get("kinds") else {}
     schedule = {name: repr(settings[name]) for name in ("chains", "warmup", "draws", "thin") if name in settings}
     seed = {"seed": settings["seed"]} if "seed" in settings else {}
@@ -128,5 +134,7 @@ def call(posterior: Posterior) -> str:
 
 def part(described: dict[str, Any]) -> str:
     """``mb.SpikeSlab(edges=1.0, ...)``."""
-    given = ", ".join(f"{key}={value!r}" for key, value in described.items() if key != "name" and value is not None)
+    given = ", ".join(
+        f"{key}={value!r}" for key, value in described.items() if key != "name" and value is not None
+    )
     return f"mb.{described['name']}({given})"

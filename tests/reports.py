@@ -1,0 +1,121 @@
+"""Posteriors to report on, and a reader of what a page holds."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import markovblanket as mb
+
+ALERT = "<script>alert(1)</script>"
+# Names that would break out of a tag, an attribute, a script, a line of JSON, or a font.
+NASTY = [
+    ALERT,
+    '"><img src=x onerror=alert(1)>',
+    "</script><b>",
+    "a & b",
+    "line\u2028end",
+    "日本語",
+    "{{ 7 * 7 }}",
+    "$x$",
+]
+
+
+def nasty_table(rows: int = 300) -> tuple[Any, list[str]]:
+    """A simulated table of 3 query and 12 other variables, some of them with names that mean harm."""
+    made = mb.simulate(rows=rows, query=3, rest=12, density=0.4, seed=4)
+    others = [name for name in made.table.columns if name not in made.query]
+    names = dict(zip(others, NASTY, strict=False)) | {made.query[0]: "<b>T</b>"}
+    return made.table.rename(columns=names), [names.get(name, name) for name in made.query]
+
+
+def fitted(**options: Any) -> mb.Posterior:
+    """A short run on that table; its chains are not meant to agree."""
+    table, query = nasty_table()
+    schedule = {"warmup": 60, "draws": 60, "chains": 2, "seed": 1, "progress": False}
+    with pytest.warns(mb.ConvergenceWarning):
+        return mb.estimate(table, query, **(schedule | options))
+
+
+def crowded(edges: int = 2000, p: int = 5, q: int = 700) -> mb.Posterior:
+    """A posterior of which so many edges are sure, of either sign; made up, from a scatter matrix."""
+    rng = np.random.default_rng(0)
+    names = [f"trait_{k}" for k in range(p)] + [f"gene_{k:04d}" for k in range(q)]
+    with pytest.warns(mb.ConvergenceWarning):
+        start = mb.estimate(
+            scatter=1000.0 * np.eye(p + q),
+            n=1000,
+            names=names,
+            query=names[:p],
+            chains=2,
+            warmup=2,
+            draws=20,
+            seed=1,
+        )
+    weight = np.zeros(p * q)
+    weight[rng.choice(p * q, edges, replace=False)] = rng.choice([-1, 1], edges) * rng.gamma(2.0, 0.3, edges)
+    noise = rng.uniform(0.5, 1.5, (2, 20, p, q))
+    W12 = xr.DataArray(noise * weight.reshape(p, q), dims=start.W12.dims, coords=start.W12.coords)
+    return mb.Posterior(start.draws.assign(W12=W12), start.effort, start.observed, start.settings)
+
+
+class Page(HTMLParser):
+    """What a page holds: its elements with their attributes, and the text of rows, lines and scripts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.within: list[str] = []
+        self.rows: dict[int, list[str]] = {}
+        self.shown_rows: list[int] = []
+        self.shown_lines: list[int] = []
+        self.scripts: list[str] = []
+        self.styles: list[str] = []
+        self.text = ""
+        self.feed(text)
+        self.data = json.loads(self.scripts[0])
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        known = dict(attributes)
+        self.tags.append((tag, known))
+        if tag in ("script", "style"):
+            (self.scripts if tag == "script" else self.styles).append("")
+        classes = (known.get("class") or "").split()
+        if "data-edge" in known:
+            k = int(known["data-edge"] or "")
+            if tag == "tr":
+                self.rows[k] = []
+            if "out" not in classes:
+                (self.shown_rows if tag == "tr" else self.shown_lines).append(k)
+        self.row = (
+            next(reversed(self.rows), None) if self.within[-1:] == ["tbody"] or tag in ("td", "th") else None
+        )
+        if tag in ("td", "th") and self.rows and self.row is not None:
+            self.rows[self.row].append("")
+        if tag not in ("meta", "link", "input", "line", "circle", "rect", "path"):
+            self.within.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self.within:
+            while self.within.pop() != tag:
+                pass
+
+    def handle_data(self, data: str) -> None:
+        if self.within[-1:] == ["script"]:
+            self.scripts[-1] += data
+        elif self.within[-1:] == ["style"]:
+            self.styles[-1] += data
+        else:
+            self.text += data
+            if self.rows and {"td", "th"} & set(self.within) and self.rows[next(reversed(self.rows))]:
+                self.rows[next(reversed(self.rows))][-1] += data
+
+    def edge(self, k: int) -> tuple[str, str]:
+        """The names of an edge's ends."""
+        a, b = self.data["ends"][k]
+        return self.data["names"][a], self.data["names"][b]
