@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-FLAGS = [
+FLAGS = (
     "--headless=new",
     "--no-sandbox",
     "--disable-gpu",
@@ -28,7 +28,7 @@ FLAGS = [
     "--disable-sync",
     "--disable-dev-shm-usage",
     "--hide-scrollbars",
-]
+)
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 
 

@@ -14,16 +14,8 @@ import markovblanket as mb
 
 ALERT = "<script>alert(1)</script>"
 # Names that would break out of a tag, an attribute, a script, a line of JSON, or a font.
-NASTY = [
-    ALERT,
-    '"><img src=x onerror=alert(1)>',
-    "</script><b>",
-    "a & b",
-    "line\u2028end",
-    "日本語",
-    "{{ 7 * 7 }}",
-    "$x$",
-]
+HARMFUL = [ALERT, '"><img src=x onerror=alert(1)>', "</script><b>"]
+NASTY = [*HARMFUL, "a & b", "line\u2028end", "日本語", "{{ 7 * 7 }}", "$x$"]
 
 
 def nasty_table(rows: int = 300) -> tuple[Any, list[str]]:
@@ -46,17 +38,9 @@ def crowded(edges: int = 2000, p: int = 5, q: int = 700) -> mb.Posterior:
     """A posterior of which so many edges are sure, of either sign; made up, from a scatter matrix."""
     rng = np.random.default_rng(0)
     names = [f"trait_{k}" for k in range(p)] + [f"gene_{k:04d}" for k in range(q)]
+    S, schedule = 1000.0 * np.eye(p + q), {"chains": 2, "warmup": 2, "draws": 20}
     with pytest.warns(mb.ConvergenceWarning):
-        start = mb.estimate(
-            scatter=1000.0 * np.eye(p + q),
-            n=1000,
-            names=names,
-            query=names[:p],
-            chains=2,
-            warmup=2,
-            draws=20,
-            seed=1,
-        )
+        start = mb.estimate(scatter=S, n=1000, names=names, query=names[:p], seed=1, progress=False, **schedule)
     weight = np.zeros(p * q)
     weight[rng.choice(p * q, edges, replace=False)] = rng.choice([-1, 1], edges) * rng.gamma(2.0, 0.3, edges)
     noise = rng.uniform(0.5, 1.5, (2, 20, p, q))
@@ -65,55 +49,49 @@ def crowded(edges: int = 2000, p: int = 5, q: int = 700) -> mb.Posterior:
 
 
 class Page(HTMLParser):
-    """What a page holds: its elements with their attributes, and the text of rows, lines and scripts."""
+    """What a page holds: its elements with their attributes, its text, and the cells of the rows of edges."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.within: list[str] = []
+        self.within = ""
         self.rows: dict[int, list[str]] = {}
         self.shown_rows: list[int] = []
         self.shown_lines: list[int] = []
-        self.scripts: list[str] = []
-        self.styles: list[str] = []
+        self.inline: dict[str, list[str]] = {"script": [], "style": []}
         self.text = ""
         self.feed(text)
+        self.scripts, self.styles = self.inline["script"], self.inline["style"]
         self.data = json.loads(self.scripts[0])
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         known = dict(attributes)
         self.tags.append((tag, known))
-        if tag in ("script", "style"):
-            (self.scripts if tag == "script" else self.styles).append("")
-        classes = (known.get("class") or "").split()
+        if tag in self.inline:
+            self.within = tag
+            self.inline[tag].append("")
         if "data-edge" in known:
-            k = int(known["data-edge"] or "")
-            if tag == "tr":
-                self.rows[k] = []
-            if "out" not in classes:
-                (self.shown_rows if tag == "tr" else self.shown_lines).append(k)
-        self.row = (
-            next(reversed(self.rows), None) if self.within[-1:] == ["tbody"] or tag in ("td", "th") else None
-        )
-        if tag in ("td", "th") and self.rows and self.row is not None:
-            self.rows[self.row].append("")
-        if tag not in ("meta", "link", "input", "line", "circle", "rect", "path"):
-            self.within.append(tag)
+            self.begin_edge(tag, int(known["data-edge"] or ""), (known.get("class") or "").split())
+        if tag in ("td", "th") and self.rows:
+            next(reversed(self.rows.values())).append("")
+
+    def begin_edge(self, tag: str, k: int, classes: list[str]) -> None:
+        """A row of a table, or a line of the picture."""
+        if tag == "tr":
+            self.rows[k] = []
+        if "out" not in classes:
+            (self.shown_rows if tag == "tr" else self.shown_lines).append(k)
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in self.within:
-            while self.within.pop() != tag:
-                pass
+        self.within = "" if tag in self.inline else self.within
 
     def handle_data(self, data: str) -> None:
-        if self.within[-1:] == ["script"]:
-            self.scripts[-1] += data
-        elif self.within[-1:] == ["style"]:
-            self.styles[-1] += data
-        else:
-            self.text += data
-            if self.rows and {"td", "th"} & set(self.within) and self.rows[next(reversed(self.rows))]:
-                self.rows[next(reversed(self.rows))][-1] += data
+        if self.within:
+            self.inline[self.within][-1] += data
+            return
+        self.text += data
+        if self.rows and (cells := next(reversed(self.rows.values()))):
+            cells[-1] += data
 
     def edge(self, k: int) -> tuple[str, str]:
         """The names of an edge's ends."""

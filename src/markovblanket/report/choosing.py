@@ -1,7 +1,7 @@
 """Which edges are on the page, and where its slider starts and ends.
 
 The slider moves in whole per cent: the least probability of inclusion, or the least credibility level if the prior
-has no exact zeros. At every place the page shows what ``posterior.edges(inclusion=...)`` or ``edges(level=...)`` does.
+has no exact zeros. At every place the page has the rows of ``edges(inclusion=...)`` or ``edges(level=...)``.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
@@ -28,33 +29,32 @@ def render(posterior: Posterior) -> str:
     slider = choosing.Slider.of(posterior)
     edges, inner = choosing.edges_on_page(posterior, slider), posterior.query_edges()
     drawn = picture.draw(posterior, slider, edges, inner)
-    pairs = [
-        *zip(edges["query"], edges["variable"], strict=True),
-        *zip(inner["query"], inner["other"], strict=True),
-    ]
-    script, library = text_of("page.js"), text_of("third_party/d3.min.js")
-    style = environment().from_string(text_of("page.css")).render(colours())
-    return (
-        environment()
-        .from_string(text_of("page.html"))
-        .render(
-            slider=slider,
-            shown=int(choosing.shown_at(edges, slider, slider.start).sum()),
-            reach=reach(edges, inner),
-            edges=records(edges),
-            inner=records(inner),
-            picture=drawn,
-            data_block=embedded(payload(posterior, slider, edges, inner, drawn, pairs)),
-            library=Markup(library),
-            library_licence=text_of("third_party/d3.LICENSE"),
-            script=Markup(script),
-            style=Markup(style),
-            hashes={
-                name: digest(text) for name, text in (("library", library), ("script", script), ("style", style))
-            },
-            **said(posterior),
-        )
+    page = environment().from_string(text_of("page.html"))
+    return page.render(
+        slider=slider,
+        shown=int(choosing.shown_at(edges, slider, slider.start).sum()),
+        reach=reach(edges, inner),
+        edges=edges.to_dict("records"),
+        inner=inner.to_dict("records"),
+        picture=drawn,
+        data_block=embedded(payload(posterior, slider, edges, inner, drawn)),
+        **inlined(),
+        **said(posterior),
     )
+
+
+def inlined() -> dict[str, Any]:
+    """Script, style and library, and the hashes by which the page's own policy knows them, and runs no other."""
+    style = environment().from_string(text_of("page.css")).render(colours())
+    parts = {"library": text_of("third_party/d3.min.js"), "script": text_of("page.js"), "style": style}
+    licence = {"library_licence": text_of("third_party/d3.LICENSE")}
+    return {name: Markup(text) for name, text in parts.items()} | licence | {"hashes": hashes(parts)}
+
+
+def hashes(parts: Mapping[str, str]) -> dict[str, str]:
+    """SHA-256, as a content security policy writes it."""
+    digests = {name: hashlib.sha256(text.encode()).digest() for name, text in parts.items()}
+    return {name: f"sha256-{base64.b64encode(digest).decode()}" for name, digest in digests.items()}
 
 
 def said(posterior: Posterior) -> dict[str, Any]:
@@ -76,7 +76,6 @@ def payload(
     edges: pd.DataFrame,
     inner: pd.DataFrame,
     drawn: dict[str, Any],
-    pairs: list[tuple[Any, Any]],
 ) -> dict[str, Any]:
     """What the script needs: numbers of edges (those among the query last), places of nodes, curves."""
     every = pd.concat([edges, inner], ignore_index=True)
@@ -87,15 +86,15 @@ def payload(
         "ends": [line["ends"] for line in drawn["lines"]],
         "stages": drawn["stages"],
         "edges": {name: [chains.significant(value) for value in every[name].astype(float)] for name in COLUMNS},
-        "curves": chains.curves(posterior, pairs_inner_first(pairs, len(inner))),
+        "curves": chains.curves(posterior, numbered(edges, inner)),
         "chainColours": CHAINS,
     }
 
 
-def pairs_inner_first(pairs: list[tuple[Any, Any]], inner: int) -> dict[int, tuple[Any, Any]]:
+def numbered(edges: pd.DataFrame, inner: pd.DataFrame) -> dict[int, tuple[Any, Any]]:
     """Pairs by their number: those among the query first, which are few, then the others, surest first."""
-    numbers = [*range(len(pairs) - inner, len(pairs)), *range(len(pairs) - inner)]
-    return {k: pairs[k] for k in numbers}
+    among = enumerate(zip(inner["query"], inner["other"], strict=True), start=len(edges))
+    return dict(among) | dict(enumerate(zip(edges["query"], edges["variable"], strict=True)))
 
 
 def reach(edges: pd.DataFrame, inner: pd.DataFrame) -> float:
@@ -104,19 +103,9 @@ def reach(edges: pd.DataFrame, inner: pd.DataFrame) -> float:
     return max(float(np.abs(ends).max(initial=0.0)), np.finfo(float).tiny)
 
 
-def records(edges: pd.DataFrame) -> list[dict[str, Any]]:
-    """A row per edge."""
-    return list(edges.to_dict("records"))
-
-
 def embedded(value: Any) -> Markup:
     """JSON that is safe between the tags of a script element."""
     return Markup(json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).translate(UNSAFE))
-
-
-def digest(text: str) -> str:
-    """By which the page's own policy knows its own script and style, and runs no other."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def text_of(name: str) -> str:
@@ -131,9 +120,8 @@ def colours() -> dict[str, str]:
 
 def environment() -> jinja2.Environment:
     """Every value is escaped, and a missing one is an error."""
-    made = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    strict = jinja2.StrictUndefined
+    made = jinja2.Environment(autoescape=True, undefined=strict, trim_blocks=True, lstrip_blocks=True)
     made.filters |= {"signed": signed, "number": number, "percent": percent, "rhat": rhat}
     return made
 

@@ -52,7 +52,7 @@ def stage(
     boxes: dict[Any, tuple[float, float]],
     place: dict[Any, int],
 ) -> dict[str, Any]:
-    """The layout for the edges that are shown here or further up: coordinates by node, and the view around them."""
+    """The layout for the edges that are shown here or further up: places by node, and the view around them."""
     seen = edges[shown_at(edges, slider, percent)]
     neighbours = seen.groupby("variable", sort=False)["query"].agg(list).to_dict()
     where = layout.place(query, neighbours, boxes)

@@ -1,4 +1,4 @@
-"""What the page says in words and small tables: the question, the data, the chains, the checks, and how to redo it."""
+"""What the page says in words and small tables: question, data, chains, checks, and how to do it again."""
 
 from __future__ import annotations
 
@@ -118,23 +118,26 @@ def reproduction(posterior: Posterior) -> dict[str, Any]:
 
 def call(posterior: Posterior) -> str:
     """What to type. A part that has settings of its own is written with those that are not left open."""
-    settings, n = posterior.settings, posterior.settings.get("data", {}).get("n")
+    settings, query = posterior.settings, {"query": repr(posterior.query)}
     parts = {role: part(settings[role]) for role in ("prior", "solver") if role in settings}
-    data = {"": "table"} if posterior.observed.table.n else {"scatter": "S", "n": repr(n), "names": "names"}
-    margins = (
-        {"margins": repr(settings["margins"])} if posterior.observed.table.n and "margins" in settings else {}
-    )
-    kinds = {"kinds": repr(settings["kinds"])} if settings.get("kinds") else {}
-    schedule = {name: repr(settings[name]) for name in ("chains", "warmup", "draws", "thin") if name in settings}
+    names = ("chains", "warmup", "draws", "thin")
+    schedule = {name: repr(settings[name]) for name in names if name in settings}
     seed = {"seed": settings["seed"]} if "seed" in settings else {}
-    named = data | {"query": repr(posterior.query)} | margins | kinds | parts | schedule | seed
+    named = source(posterior) | query | parts | schedule | seed
     lines = [f"    {name}={value}," if name else f"    {value}," for name, value in named.items()]
     return "\n".join(["import markovblanket as mb", "", "posterior = mb.estimate(", *lines, ")"])
 
 
+def source(posterior: Posterior) -> dict[str, str]:
+    """The arguments that bring the data: a table and how to take it, or a scatter matrix."""
+    settings = posterior.settings
+    if not posterior.observed.table.n:
+        return {"scatter": "S", "n": repr(settings.get("data", {}).get("n")), "names": "names"}
+    kinds = {"kinds": repr(settings["kinds"])} if settings.get("kinds") else {}
+    return {"": "table", "margins": repr(posterior.observed.margins)} | kinds
+
+
 def part(described: dict[str, Any]) -> str:
     """``mb.SpikeSlab(edges=1.0, ...)``."""
-    given = ", ".join(
-        f"{key}={value!r}" for key, value in described.items() if key != "name" and value is not None
-    )
-    return f"mb.{described['name']}({given})"
+    given = {key: value for key, value in described.items() if key != "name" and value is not None}
+    return f"mb.{described['name']}({', '.join(f'{key}={value!r}' for key, value in given.items())})"
