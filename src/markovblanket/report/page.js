@@ -11,7 +11,8 @@
 
   const count = data.sure.length; // edges from here on are among the query variables, and always shown
   const slider = byId("slider"), search = byId("search"), network = byId("network");
-  const lines = all("#lines > g"), nodes = all("#nodes > g"), body = document.querySelector("#edges tbody");
+  const lines = all("#lines > g"), body = document.querySelector("#edges tbody");
+  const nodes = all("#nodes > g").sort((a, b) => a.dataset.node - b.dataset.node); // the query is drawn last, on top
   const rows = Array.from(body.rows), innerRows = all("#inner tbody tr");
   const rowOf = (k) => (k < count ? rows[k] : innerRows[k - count]);
   const ends = data.ends, edges = data.edges;
@@ -44,6 +45,9 @@
       node.classList.toggle("out", !isQuery && !seen.has(i));
       node.classList.toggle("faint", text !== "" && !matched.has(i) && !words[i].includes(text));
     });
+    network.classList.toggle("crowded", passing > 300);
+    network.classList.toggle("searching", text !== "");
+    enlarge(text === "" ? new Set() : matched);
     say(passing, matching, errors, text);
     moveTo(data.stages.filter((one) => one.least <= Number(slider.value)).pop());
     settle();
@@ -57,7 +61,8 @@
     strong.textContent = text ? `${matching} of ${passing} ${plural}` : `${passing.toLocaleString("en")} ${plural}`;
     const kind = data.rule === "inclusion" ? "with a probability of at least" : "at credibility level";
     const call = data.rule === "inclusion" ? "not to be there" : "to have the other sign";
-    const expected = passing ? ` About ${errors.toFixed(errors < 10 ? 1 : 0)} of the ${passing} can be expected ${call}.` : "";
+    const few = errors < 0.05 ? "Fewer than 0.1" : `About ${errors.toFixed(errors < 10 ? 1 : 0)}`;
+    const expected = passing ? ` ${few} of them can be expected ${call}.` : "";
     byId("count").replaceChildren(strong, ` ${kind} ${percent}${text ? ", with this name" : ""}.${text ? "" : expected}`);
     network.setAttribute("aria-label", `Network of ${passing} ${plural}; the table below has the same ones`);
     byId("none").hidden = (text ? matching : passing) > 0;
@@ -68,9 +73,24 @@
   const places = nodes.map((node) => node.getAttribute("transform").match(/-?[\d.]+/g).map(Number));
   const still = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 
+  // In a crowd, names that are asked for (the query, and what the search finds) are drawn larger than their place.
+  const faces = nodes.map((node) => node.querySelector(".face"));
+  let large = new Set();
+  function grow() {
+    const scale = byId("scene").getScreenCTM().a, times = Math.min(Math.max(1, 0.9 / scale), 12);
+    large.forEach((i) => faces[i].setAttribute("transform", `scale(${times})`));
+  }
+  function enlarge(matched) {
+    large.forEach((i) => faces[i].removeAttribute("transform"));
+    const some = matched.size <= 40 ? [...matched] : [];
+    large = new Set(nodes.flatMap((node, i) => (node.classList.contains("query") ? [i] : [])).concat(some));
+    if (some.length) byId("nodes").append(...some.map((i) => nodes[i]), ...nodes.filter((node) => node.classList.contains("query")));
+    grow();
+  }
+
   function moveTo(next) {
-    if (next === stage) return;
-    const first = stage === null;
+    const first = stage === null; // the page came with its nodes in place
+    if (first || next === stage) { stage = next; return; }
     stage = next;
     const from = places.map((place) => place.slice());
     const to = places.map((place, i) => next.at[i] || place);
@@ -89,9 +109,10 @@
         }
       });
       network.setAttribute("viewBox", view(t).join(" "));
+      grow();
     };
     d3.select(network).interrupt("move");
-    if (first || still || lines.length > 600) return draw(1);
+    if (still || lines.length > 600) return draw(1);
     d3.select(network).transition("move").duration(450).tween("places", () => draw);
   }
 
@@ -100,7 +121,7 @@
     zoom = d3.zoom().scaleExtent([0.5, 20])
       // The wheel scrolls the page, and one finger too, unless one asks for more.
       .filter((event) => (event.type === "wheel" ? event.ctrlKey || event.metaKey : event.touches ? event.touches.length > 1 : !event.button))
-      .on("zoom", (event) => scene.attr("transform", event.transform));
+      .on("zoom", (event) => { scene.attr("transform", event.transform); grow(); });
     const picture = d3.select(network).call(zoom).on("dblclick.zoom", null);
     byId("closer").addEventListener("click", () => picture.call(zoom.scaleBy, 1.5));
     byId("farther").addEventListener("click", () => picture.call(zoom.scaleBy, 1 / 1.5));
@@ -152,15 +173,13 @@
     chosen = opener = null;
   }
 
-  const share = (p) => (p < 1 && p > 0.9995 ? ">99.9 %" : `${(100 * p).toFixed(1)} %`);
-  const signed = (x) => (x === 0 ? "0" : (x < 0 ? "−" : "+") + Math.abs(x).toFixed(2));
+  // Numbers as the table has them: its cells are edge, partial, P(edge) if there is one, P(sign), weight, interval.
   function inWords(k, a, b) {
-    const rho = edges.partial_correlation[k], included = edges.inclusion[k];
-    const sense = rho > 0 ? `higher ${b} goes with higher ${a}` : `higher ${b} goes with lower ${a}`;
-    const there = included === null ? "" : ` Probability that there is an edge: ${share(included)}.`;
-    const sign = ` Probability of this sign: ${share(edges.sign_probability[k])}.`;
-    const weight = ` Weight ${signed(edges.weight[k])}, 95 % interval ${signed(edges.lower[k])} to ${signed(edges.upper[k])}.`;
-    return `Partial correlation ${signed(rho)}: all else being equal, ${sense}.${there}${sign}${weight}`;
+    const cells = Array.from(rowOf(k).cells, (cell) => cell.textContent.trim()), more = k < count && data.rule === "inclusion" ? 1 : 0;
+    const sense = edges.partial_correlation[k] > 0 ? `higher ${b} goes with higher ${a}` : `higher ${b} goes with lower ${a}`;
+    const there = more ? ` Probability that there is an edge: ${cells[2]}.` : "";
+    return `Partial correlation ${cells[1]}: all else being equal, ${sense}.${there} Probability of this sign: ${cells[2 + more]}.` +
+      ` Weight ${cells[3 + more]}, 95 % interval ${cells[4 + more]}.`;
   }
 
   function curves(k) {
@@ -282,6 +301,7 @@
   makeSortable();
   makeZoomable();
   update();
+  window.addEventListener("resize", grow);
   const frame = document.querySelector(".frame"); // narrower than the picture on a telephone: its middle first
   frame.scrollLeft = (frame.scrollWidth - frame.clientWidth) / 2;
   document.documentElement.dataset.ready = String(Math.round(performance.now()));

@@ -23,6 +23,8 @@ FONT = {True: 14.0, False: 12.0}
 # Smaller pictures are not blown up: names keep about the size of the text around them.
 SMALLEST = (760.0, 400.0)
 MARGIN = 14.0
+# Of a page at a desk; in a picture that is shrunk to it, names of the query stay legible.
+WIDTH = 1100.0
 
 
 def draw(posterior: Posterior, slider: Slider, edges: pd.DataFrame, inner: pd.DataFrame) -> dict[str, Any]:
@@ -41,6 +43,7 @@ def draw(posterior: Posterior, slider: Slider, edges: pd.DataFrame, inner: pd.Da
         "lines": [line(*row) for row in zip(ends, strength(lines), [*shown, *[True] * len(inner)], strict=True)],
         "stages": stages,
         "view": start["view"],
+        "grow": round(max(1.0, start["view"][2] / WIDTH), 2),
     }
 
 
@@ -83,7 +86,7 @@ def nodes(
     for k, name in enumerate(names):
         x, y = next(one["at"][str(k)] for one in (start, *reversed(stages)) if str(k) in one["at"])
         w, h = (round(INCH * side, 1) for side in boxes[name])
-        known = {"name": str(name), "short": short(name), "query": k < p, "out": k >= p and k not in visible}
+        known = {"number": k, "name": str(name), "short": short(name), "query": k < p, "out": k >= p and k not in visible}
         found.append(known | {"x": x, "y": y, "w": w, "h": h})
     return found
 
