@@ -187,6 +187,24 @@ def test_without_draws_the_numbers_are_there_and_kept_edges_have_curves():
     assert not any(known.get("id") == "checks" for _, known in page.tags)
 
 
+def test_draws_on_disk_are_as_good_as_any(text, tmp_path):
+    kept = Page(report.html(fitted(keep=tmp_path / "run")))
+    first = Page(text)
+    assert [kept.edge(k) for k in kept.shown_lines] == [first.edge(k) for k in first.shown_lines]
+    assert set(kept.data["curves"]) == set(first.data["curves"])
+
+
+def test_a_fit_of_another_model_is_reported_without_a_call_to_repeat_it():
+    made = mb.simulate(rows=100, query=2, rest=4, density=0.5, seed=2)
+    with pytest.warns(mb.ConvergenceWarning):
+        known = mb.baselines.graphical_lasso(
+            made.table, made.query, chains=2, warmup=20, draws=20, seed=1, progress=False
+        )
+    page = Page(report.html(known))
+    assert page.data["rule"] == "level"
+    assert "mb.estimate" not in page.text
+
+
 def test_without_rows_there_is_no_data_to_describe():
     table, query = nasty_table()
     S = table.rank().corr() * len(table)

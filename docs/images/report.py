@@ -1,4 +1,4 @@
-"""Photographs a report for the page about it: ``python docs/images/report.py demo/report.html`` (after `make demo`)."""
+"""Photographs a report for the page about it: ``make demo``, then this with ``demo/report.html``."""
 
 from __future__ import annotations
 

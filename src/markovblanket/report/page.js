@@ -183,64 +183,10 @@
   }
 
   function curves(k) {
-    const known = data.curves[k];
-    if (!known) {
-      const note = document.createElement("p");
-      note.textContent = "The curves of this edge are not part of this page: either its draws were not kept, or it is not among the surest.";
-      return [note];
-    }
-    return [density(known), trace(known), autocorrelation(known)];
-  }
-
-  const W = 320, H = 150, L = 38, B = 26;
-  const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  const within = (text, low, high) => Array.from(bytes(text), (v) => low + ((high - low) * v) / 255);
-
-  function plot(title, x, y) {
-    const figure = document.createElement("figure"), caption = document.createElement("figcaption");
-    caption.textContent = title;
-    const svg = d3.create("svg").attr("viewBox", `0 0 ${W} ${H}`).attr("role", "img").attr("aria-label", title);
-    svg.append("g").attr("class", "axis").attr("transform", `translate(0,${H - B})`).call(d3.axisBottom(x).ticks(5).tickSizeOuter(0));
-    if (y) svg.append("g").attr("class", "axis").attr("transform", `translate(${L},0)`).call(d3.axisLeft(y).ticks(4).tickSizeOuter(0));
-    figure.append(caption, svg.node());
-    return [figure, svg];
-  }
-
-  function density(known) {
-    const { zero, from, to, curve } = known.density;
-    const [low, high] = curve ? [Math.min(from, zero ? 0 : from), Math.max(to, zero ? 0 : to)] : [-1, 1];
-    const x = d3.scaleLinear([low, high], [L, W - 8]), y = d3.scaleLinear([0, 1], [H - B, 16]);
-    const [figure, svg] = plot("Density of the weight", x, null);
-    const points = within(curve, 0, 1 - zero).map((v, i, every) => [from + ((to - from) * i) / (every.length - 1), v]);
-    svg.append("path").attr("class", "area").attr("d", d3.area((p) => x(p[0]), y(0), (p) => y(p[1]))(points));
-    svg.append("path").attr("class", "curve").attr("d", d3.line((p) => x(p[0]), (p) => y(p[1]))(points));
-    if (zero) {
-      const left = x(0) < W / 2;
-      svg.append("rect").attr("class", "zeros").attr("x", x(0) - 2).attr("y", y(zero)).attr("width", 4).attr("height", y(0) - y(zero));
-      svg.append("text").attr("class", "zeros").attr("x", x(0) + (left ? 5 : -5)).attr("y", 10)
-        .attr("text-anchor", left ? "start" : "end").text(`${(100 * zero).toFixed(1)} % exactly 0`);
-    }
-    return figure;
-  }
-
-  const colour = (c) => data.chainColours[c % data.chainColours.length];
-  function trace(known) {
-    const [low, high] = known.range, pad = low === high ? 1 : 0;
-    const x = d3.scaleLinear([0, known.draws], [L, W - 8]), y = d3.scaleLinear([low - pad, high + pad], [H - B, 8]).nice();
-    const [figure, svg] = plot("Trace: weight, draw by draw, a colour per chain", x, y);
-    known.trace.forEach((chain, c) => svg.append("path").attr("class", "chain").attr("stroke", colour(c))
-      .attr("d", d3.line((_, i) => x(i * known.every), (v) => y(v))(within(chain, low, high))));
-    return figure;
-  }
-
-  function autocorrelation(known) {
-    const chains = known.autocorrelation.map((chain) => within(chain, -1, 1)), bound = 2 / Math.sqrt(known.draws);
-    const x = d3.scaleLinear([0, Math.max(chains[0].length - 1, 1)], [L, W - 8]), y = d3.scaleLinear([-0.25, 1], [H - B, 8]).clamp(true);
-    const [figure, svg] = plot("Autocorrelation by lag; grey: as if independent", x, y);
-    svg.insert("rect", "g").attr("class", "band").attr("x", L).attr("width", W - 8 - L).attr("y", y(bound)).attr("height", y(-bound) - y(bound));
-    chains.forEach((chain, c) => svg.append("path").attr("class", "chain").attr("stroke", colour(c)).attr("stroke-width", 1.2)
-      .attr("d", d3.line((_, i) => x(i), (v) => y(v))(chain)));
-    return figure;
+    if (data.curves[k]) return drawCurves(data.curves[k], data.chainColours);
+    const note = document.createElement("p");
+    note.textContent = "The curves of this edge are not part of this page: its draws were not kept, or it is not among the surest.";
+    return [note];
   }
 
   // The table ------------------------------------------------------------------------------------------------------

@@ -46,7 +46,11 @@ def render(posterior: Posterior) -> str:
 def inlined() -> dict[str, Any]:
     """Script, style and library, and the hashes by which the page's own policy knows them, and runs no other."""
     style = environment().from_string(text_of("page.css")).render(colours())
-    parts = {"library": text_of("third_party/d3.min.js"), "script": text_of("page.js"), "style": style}
+    parts = {
+        "library": text_of("third_party/d3.min.js"),
+        "script": text_of("curves.js") + text_of("page.js"),
+        "style": style,
+    }
     licence = {"library_licence": text_of("third_party/d3.LICENSE")}
     return {name: Markup(text) for name, text in parts.items()} | licence | {"hashes": hashes(parts)}
 
@@ -86,7 +90,7 @@ def payload(
         "ends": [line["ends"] for line in drawn["lines"]],
         "stages": drawn["stages"],
         "edges": {name: [chains.significant(value) for value in every[name].astype(float)] for name in COLUMNS},
-        "curves": chains.curves(posterior, numbered(edges, inner)),
+        "curves": chains.curves(posterior, numbered(edges, inner.head(30))),
         "chainColours": CHAINS,
     }
 

@@ -86,14 +86,8 @@ def nodes(
     for k, name in enumerate(names):
         x, y = next(one["at"][str(k)] for one in (start, *reversed(stages)) if str(k) in one["at"])
         w, h = (round(INCH * side, 1) for side in boxes[name])
-        known = {
-            "number": k,
-            "name": str(name),
-            "short": short(name),
-            "query": k < p,
-            "out": k >= p and k not in visible,
-        }
-        found.append(known | {"x": x, "y": y, "w": w, "h": h})
+        known = {"number": k, "name": str(name), "short": short(name), "query": k < p}
+        found.append(known | {"out": k >= p and k not in visible, "x": x, "y": y, "w": w, "h": h})
     return found
 
 

@@ -117,8 +117,10 @@ def reproduction(posterior: Posterior) -> dict[str, Any]:
 
 
 def call(posterior: Posterior) -> str:
-    """What to type. A part that has settings of its own is written with those that are not left open."""
+    """What to type, priors and solvers with the settings that are not left open; "" for a fit of another model."""
     settings, query = posterior.settings, {"query": repr(posterior.query)}
+    if settings.get("prior", {}).get("name") not in PRIORS:
+        return ""
     parts = {role: part(settings[role]) for role in ("prior", "solver") if role in settings}
     names = ("chains", "warmup", "draws", "thin")
     schedule = {name: repr(settings[name]) for name in names if name in settings}
