@@ -76,6 +76,17 @@ def resize(browser: Any, width: int, height: int) -> None:
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
 
+@contextmanager
+def on_paper(browser: Any) -> Iterator[None]:
+    """The page as it is printed, as wide as A4 at 96 dots per inch."""
+    resize(browser, 794, 1123)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        yield
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
 def requests(browser: Any) -> list[str]:
     """Addresses that were asked for since the page was opened."""
     said = (json.loads(entry["message"])["message"] for entry in browser.get_log("performance"))

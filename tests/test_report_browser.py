@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import warnings
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 
 import browser as web
+import markovblanket as mb
+from markovblanket.demo import clinic
 from reports import ALERT, Page, crowded, fitted
 
 READY = "return document.documentElement.dataset.ready"
@@ -185,12 +188,10 @@ def test_no_page_is_wider_than_its_window(seen, width):
 def test_it_prints(seen):
     document = base64.b64decode(seen.print_page())
     assert document.startswith(b"%PDF")
-    web.resize(seen, 794, 1123)  # A4 at 96 dots per inch
-    seen.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    assert not one(seen, "#slider").is_displayed()
-    assert one(seen, "#network").is_displayed()
-    web.picture(seen, "report-print.png")
-    seen.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    with web.on_paper(seen):
+        assert not one(seen, "#slider").is_displayed()
+        assert one(seen, "#network").is_displayed()
+        web.picture(seen, "report-print.png")
 
 
 def test_without_scripts_picture_and_table_are_there(program, page, names, posterior):
@@ -205,6 +206,29 @@ def test_without_scripts_picture_and_table_are_there(program, page, names, poste
         web.picture(program, "report-without-scripts.png")
     finally:
         program.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+@pytest.mark.slow
+def test_the_report_of_the_demo(program, tmp_path: Path):
+    """The demo's table and as long a trace as its own; photographed at a desk, on a telephone and on paper."""
+    data = clinic()
+    with warnings.catch_warnings(action="ignore", category=mb.ConvergenceWarning):
+        fit = mb.estimate(data.table, data.query, warmup=200, draws=500, seed=1, progress=False)
+    path = fit.report(tmp_path / "demo.html")
+    assert path.stat().st_size < 3_000_000
+    names = Page(path.read_text(encoding="utf-8"))
+    for width in (1280, 400):
+        web.opened(program, path, width, 900)
+        web.picture(program, f"demo-{width}.png")
+        assert program.execute_script("return document.documentElement.scrollWidth") <= width
+    for percent in (5, 50, 95):
+        program.execute_script(MOVE, percent)
+        assert shown(program, names, ROWS) == shown(program, names, LINES) == selected(fit, percent)
+    program.execute_script(MOVE, 50)
+    with web.on_paper(program):
+        web.picture(program, "demo-print.png")
+    assert program.get_log("browser") == []
+    assert set(web.requests(program)) == {path.resolve().as_uri()}
 
 
 @pytest.mark.slow
