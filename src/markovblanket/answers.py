@@ -13,6 +13,7 @@ import xarray as xr
 from markovblanket import contrasts, edgetable, groups, selection, sources
 from markovblanket.observed import Observed
 from markovblanket.selection import DEFAULT_LEVEL
+from markovblanket.sources import Positions
 from markovblanket.summaries import take
 
 
@@ -136,7 +137,11 @@ class EdgeAnswers:
             the mean by batches, and the interval is read off a histogram.
         """
         i, j = self._positions(all, level=level, fdr=fdr, inclusion=inclusion)
-        table = self._edges.table(i, j, DEFAULT_LEVEL if level is None else level)
+        return self.edges_at(i, j, DEFAULT_LEVEL if level is None else level)
+
+    def edges_at(self, i: Positions, j: Positions, level: float = DEFAULT_LEVEL) -> pd.DataFrame:
+        """The table of :meth:`edges` for any pairs: positions of query and of remaining variables."""
+        table = self._edges.table(i, j, level)
         table.insert(table.columns.get_loc("rhat"), "inclusion", self.inclusion.to_numpy()[i, j])
         return edgetable.surest_first({"query": take(self.query, i), "variable": take(self.variables, j)}, table)
 

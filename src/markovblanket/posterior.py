@@ -173,6 +173,26 @@ class Posterior(EdgeAnswers):
         """
         saving.write(Path(path), self.datasets(), self.settings)
 
+    def report(self, path: str | Path) -> Path:
+        """Write one HTML page that holds everything and opens from disk; the same posterior, the same page.
+
+        The blanket as a picture and a table that a slider joins, the curves of every sure edge, the data as
+        understood, convergence, predictive checks, and how to do it again. It needs ``markovblanket[report]``.
+
+        Parameters
+        ----------
+        path : str or pathlib.Path
+            Where to write; a page of that name is replaced.
+
+        Returns
+        -------
+        pathlib.Path
+            Where the page is.
+        """
+        from markovblanket import report  # upstairs, and only for those who ask for it
+
+        return report.write(self, path)
+
     def datasets(self) -> dict[str, xr.Dataset]:
         """The data sets of which this posterior is made, by name."""
         streams = {} if self.streams is None else {"streams": self.streams}

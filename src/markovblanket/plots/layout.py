@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.spatial import KDTree
 
 from markovblanket.contracts import Array
 
@@ -160,18 +161,20 @@ def _apart(where: dict[Any, Array], boxes: Mapping[Any, tuple[float, float]], fi
 
 def _pushed(centre: Array, size: Array, fixed: int, rounds: int = 150) -> bool:
     """Boxes that overlap moved apart by what they overlap, the shorter way, in place; whether some still do."""
-    need = (size[:, None] + size[None]) / 2
+    reach = size.max(axis=0)
     free = np.ones(len(centre))
     free[:fixed] = 0.0
     for _ in range(rounds):
-        away = centre[:, None] - centre[None]
-        overlap = need - np.abs(away)
-        touching = (overlap > 1e-9).all(axis=2) & ~np.eye(len(centre), dtype=bool)
+        # Boxes further apart than the largest one cannot touch; a tree finds the others without trying all pairs.
+        i, j = KDTree(centre / reach).query_pairs(1.0, p=np.inf, output_type="ndarray").T
+        away = centre[i] - centre[j]
+        overlap = (size[i] + size[j]) / 2 - np.abs(away)
+        touching = (overlap > 1e-9).all(axis=1)
         if not touching.any():
             return False
-        along = overlap.argmin(axis=2)
-        push = np.where(touching, np.take_along_axis(overlap, along[..., None], axis=2)[..., 0], 0.0)
-        share = free[:, None] / np.maximum(free[:, None] + free[None], 1.0)
-        for axis in (0, 1):
-            centre[:, axis] += (np.sign(away[..., axis]) * push * share * (along == axis)).sum(axis=1)
+        i, j, away, overlap = i[touching], j[touching], away[touching], overlap[touching]
+        along, pairs = overlap.argmin(axis=1), np.arange(len(i))
+        push = np.sign(away[pairs, along]) * overlap[pairs, along] / np.maximum(free[i] + free[j], 1.0)
+        np.add.at(centre, (i, along), push * free[i])
+        np.subtract.at(centre, (j, along), push * free[j])
     return True

@@ -100,11 +100,15 @@ def positions(
     return layout.place(list(query), neighbours, boxes), boxes
 
 
-def shown(name: Any) -> str:
-    """A name as it is drawn: too long a one is cut in its middle, and dollars are no mathematics."""
+def short(name: Any) -> str:
+    """A name on one line; too long a one is cut in its middle."""
     text = " ".join(str(name).split()) or '""'
-    text = text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}…{text[-LONGEST // 2 + 1 :]}"
-    return text.replace("$", r"\$")
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}…{text[-LONGEST // 2 + 1 :]}"
+
+
+def shown(name: Any) -> str:
+    """A name as matplotlib draws it: short, and dollars are no mathematics."""
+    return short(name).replace("$", r"\$")
 
 
 def _font(is_query: bool, scale: float = 1.0) -> FontProperties:

@@ -1,0 +1,83 @@
+"""Density, trace and autocorrelation of the surest edges, small enough to be part of a page.
+
+Curves are a byte a point, in base64: finer than the screen shows them.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.stats import gaussian_kde
+
+from markovblanket.contracts import Array
+from markovblanket.plots.runs import LAGS, autocorrelations
+from markovblanket.posterior import Posterior
+
+MOST_EDGES, MOST_POINTS, GRID = 100, 500, 90
+
+
+def curves(posterior: Posterior, pairs: Mapping[int, tuple[Any, Any]]) -> dict[str, Any]:
+    """By the number of the edge, for as many of the first pairs as a page holds and whose draws were kept."""
+    found: dict[str, Any] = {}
+    for k, (query, variable) in pairs.items():
+        draws = kept(posterior, query, variable)
+        if draws is not None:
+            found[str(k)] = curves_of(draws)
+        if len(found) == MOST_EDGES:
+            break
+    return found
+
+
+def kept(posterior: Posterior, query: Any, variable: Any) -> Array | None:
+    """The draws of one edge (chain, draw), also among the query variables; None if they were not kept."""
+    if variable in posterior.query:
+        return np.asarray(posterior.W11.sel(query=query, query_other=variable).values)
+    try:
+        return np.asarray(posterior.edge_draws(query, variable).values, dtype=float)
+    except ValueError:
+        return None
+
+
+def curves_of(draws: Array) -> dict[str, Any]:
+    """Of draws (chain, draw): what is drawn when an edge is chosen."""
+    every = -(-draws.shape[1] // MOST_POINTS)
+    low, high = float(draws.min()), float(draws.max())
+    lags = min(LAGS, draws.shape[1])
+    return {
+        "density": density(draws),
+        "trace": [packed(chain[::every], low, high) for chain in draws],
+        "range": [significant(low), significant(high)],
+        "every": every,
+        "draws": draws.shape[1],
+        "autocorrelation": [packed(autocorrelations(chain, lags), -1.0, 1.0) for chain in draws],
+    }
+
+
+def density(draws: Array) -> dict[str, Any]:
+    """Of the draws that are not zero, on an even grid, against its highest point; and the share of zeros."""
+    rest, zero = draws[draws != 0], float(np.mean(draws == 0))
+    known: dict[str, Any] = {"zero": round(zero, 4), "from": 0.0, "to": 0.0, "curve": ""}
+    if len(rest) < 3 or np.ptp(rest) == 0:
+        return known
+    pad = 0.05 * float(np.ptp(rest))
+    x = np.linspace(rest.min() - pad, rest.max() + pad, GRID)
+    y = gaussian_kde(rest)(x)
+    return known | {
+        "from": significant(float(x[0])),
+        "to": significant(float(x[-1])),
+        "curve": packed(y, 0.0, float(y.max())),
+    }
+
+
+def packed(values: Array, low: float, high: float) -> str:
+    """Bytes, 0 at ``low`` and 255 at ``high``."""
+    scaled = (np.asarray(values) - low) / max(high - low, np.finfo(float).tiny)
+    return base64.b64encode(np.rint(255 * np.clip(scaled, 0, 1)).astype(np.uint8).tobytes()).decode()
+
+
+def significant(value: float, digits: int = 5) -> float | None:
+    """Rounded to so many digits; what is not a number is missing."""
+    return float(f"{value:.{digits}g}") if np.isfinite(value) else None

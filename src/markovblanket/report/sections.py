@@ -1,0 +1,145 @@
+"""What the page says in words and small tables: question, data, chains, checks, and how to do it again."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from markovblanket.diagnosis import MAX_RHAT, MIN_ESS_PER_CHAIN
+from markovblanket.posterior import Posterior
+
+PRIORS = {
+    "SpikeSlab": "spike and slab: an edge is either exactly zero or comes from a normal law",
+    "Laplace": "Laplace: small weights are drawn towards zero, none is exactly zero",
+    "Horseshoe": "regularised horseshoe: most weights are drawn hard towards zero, a few hardly at all",
+    "Normal": "normal: all weights are drawn towards zero alike",
+}
+MARGINS = {
+    "auto": "complete continuous columns by their normal scores, all others as latent normal variables (a copula)",
+    "rank": "every column as a latent normal variable of which only the order is used (a rank copula)",
+    "gaussian": "columns as they are, standardised",
+}
+BLOCKS = {
+    "W11": "among the query variables (W11)",
+    "W12": "the selected edges (W12)",
+    "r2": "explained variance (R²)",
+}
+# Long lists of variables are cut here; they are in the table itself.
+MOST_COLUMNS = 1500
+SURE = 0.005
+
+
+def asked(posterior: Posterior) -> dict[str, Any]:
+    """The question: query, size of the data, prior, margins."""
+    settings = posterior.settings
+    prior = settings.get("prior", {}).get("name", "")
+    sizes = posterior.draws.sizes
+    return {
+        "query": [str(name) for name in posterior.query],
+        "rows": settings.get("data", {}).get("n"),
+        "variables": len(posterior.variables),
+        "prior": PRIORS.get(prior, prior),
+        "margins": MARGINS.get(posterior.observed.margins, posterior.observed.margins)
+        if posterior.observed.table.n
+        else "a scatter matrix, taken as given",
+        "chains": sizes["chain"],
+        "draws": sizes["draw"],
+    }
+
+
+def data(posterior: Posterior) -> dict[str, Any] | None:
+    """Columns as they were understood; None if there was a scatter matrix only."""
+    table = posterior.observed.table
+    if not table.n:
+        return None
+    columns = [row | {"name": str(row["name"]), "share": row["missing"] / table.n} for row in table.describe()]
+    rest = [row for row in columns if row["role"] == "rest"]
+    return {
+        "rows": table.n,
+        "query": [row for row in columns if row["role"] == "query"],
+        "rest": rest[:MOST_COLUMNS],
+        "more": max(len(rest) - MOST_COLUMNS, 0),
+        "kinds": sorted(Counter(row["kind"] for row in rest).items()),
+        "missing": sum(row["missing"] for row in columns),
+        "cells": table.n * len(columns),
+    }
+
+
+def convergence(posterior: Posterior) -> dict[str, Any]:
+    """The verdict, and a row per block; what fails is marked."""
+    found = posterior.diagnostics()
+    least = MIN_ESS_PER_CHAIN * posterior.draws.sizes["chain"]
+    rows = []
+    for name, row in found.table.iterrows():
+        smallest = float(np.fmin(row["ess_bulk"], row["ess_tail"]))
+        label = BLOCKS.get(str(name), f"{name}, learned by the prior")
+        good = row["rhat"] <= MAX_RHAT, smallest >= least
+        rows.append({"label": label, **row.to_dict(), "smallest": smallest, "good": good})
+    return {"problems": found.problems, "rows": rows, "max_rhat": MAX_RHAT, "least": least}
+
+
+def checks(posterior: Posterior) -> dict[str, Any] | None:
+    """Predictive checks; None where there are no rows, or not every draw."""
+    if not posterior.observed.table.n or "W12" not in posterior.draws:
+        return None
+    rows = [
+        row | {"query": str(row["query"]), "odd": not SURE <= row["probability"] <= 1 - SURE}
+        for row in posterior.check(draws=100, seed=0).to_dict("records")
+    ]
+    return {"rows": rows, "odd": [f"{row['check']} of {row['query']}" for row in rows if row["odd"]]}
+
+
+def groups(posterior: Posterior) -> list[dict[str, Any]]:
+    """Near-duplicates that share an edge; none without rows, or without exact zeros."""
+    if not posterior.observed.table.n or posterior.inclusion.isna().to_numpy().any():
+        return []
+    found = posterior.groups().to_dict("records")
+    return [row | {"variables": [str(name) for name in row["variables"]]} for row in found]
+
+
+def explained(posterior: Posterior) -> list[dict[str, Any]]:
+    """R2 of each query variable."""
+    return [row | {"query": str(row["query"])} for row in posterior.r2().reset_index().to_dict("records")]
+
+
+def reproduction(posterior: Posterior) -> dict[str, Any]:
+    """A call, the versions, the hash of the data, and all settings."""
+    settings = posterior.settings
+    return {
+        "call": call(posterior),
+        "versions": settings.get("versions", {}),
+        "sha256": settings.get("data", {}).get("sha256"),
+        "settings": json.dumps(settings, indent=2, default=str, ensure_ascii=False),
+    }
+
+
+def call(posterior: Posterior) -> str:
+    """What to type, priors and solvers with the settings that are not left open; "" for a fit of another model."""
+    settings, query = posterior.settings, {"query": repr(posterior.query)}
+    if settings.get("prior", {}).get("name") not in PRIORS:
+        return ""
+    parts = {role: part(settings[role]) for role in ("prior", "solver") if role in settings}
+    names = ("chains", "warmup", "draws", "thin")
+    schedule = {name: repr(settings[name]) for name in names if name in settings}
+    seed = {"seed": settings["seed"]} if "seed" in settings else {}
+    named = source(posterior) | query | parts | schedule | seed
+    lines = [f"    {name}={value}," if name else f"    {value}," for name, value in named.items()]
+    return "\n".join(["import markovblanket as mb", "", "posterior = mb.estimate(", *lines, ")"])
+
+
+def source(posterior: Posterior) -> dict[str, str]:
+    """The arguments that bring the data: a table and how to take it, or a scatter matrix."""
+    settings = posterior.settings
+    if not posterior.observed.table.n:
+        return {"scatter": "S", "n": repr(settings.get("data", {}).get("n")), "names": "names"}
+    kinds = {"kinds": repr(settings["kinds"])} if settings.get("kinds") else {}
+    return {"": "table", "margins": repr(posterior.observed.margins)} | kinds
+
+
+def part(described: dict[str, Any]) -> str:
+    """``mb.SpikeSlab(edges=1.0, ...)``."""
+    given = {key: value for key, value in described.items() if key != "name" and value is not None}
+    return f"mb.{described['name']}({', '.join(f'{key}={value!r}' for key, value in given.items())})"
