@@ -29,7 +29,7 @@ from markovblanket.simulate import MARGINS
 NAMES = {"Q1": "a, b", "V1": "=1+1", "V2": "[bold]x", "V3": "<b>&amp;", "V4": "größe", "V5": "-minus", "V6": "$x$"}
 TINY = ["--chains", "2", "--warmup", "50", "--draws", "50", "--seed", "1", "--jobs", "1"]
 SOURCE = str(Path(mb.__file__).parents[1])
-WRITTEN = {"edges.csv", "fit.log", "network.graphml", "network.svg", "posterior", "settings.json"}
+WRITTEN = {"edges.csv", "fit.log", "network.graphml", "network.svg", "posterior", "report.html", "settings.json"}
 
 
 def table() -> pd.DataFrame:
@@ -149,7 +149,7 @@ def test_without_matplotlib_the_picture_is_left_out_and_that_is_said(here, capsy
     monkeypatch.setattr(results, "find_spec", lambda name: None)
     assert main(["fit", "table.csv", "-q", "Q2", "-o", "run", *TINY]) == 0
     assert "network.svg is left out" in capsys.readouterr().err
-    assert {entry.name for entry in Path("run").iterdir()} == WRITTEN - {"network.svg"}
+    assert {entry.name for entry in Path("run").iterdir()} == WRITTEN - {"network.svg", "report.html"}
 
 
 def test_names_that_no_xml_file_may_hold_do_not_cost_the_run():
@@ -301,6 +301,29 @@ def test_every_option_of_a_fit_has_help_and_reaches_the_library():
     typed |= {"kind": [], "level": 0.5, "fdr": None, "inclusion": None}
     question, _ = fitting.asked(**typed)
     assert set(question.run) <= set(mb.estimate.__kwdefaults__)
+
+
+def test_a_report_is_written_again_and_elsewhere(place, tmp_path, capsys):
+    page = (place / "run" / "report.html").read_bytes()
+    (place / "run" / "report.html").unlink()
+    assert main(["report", str(place / "run")]) == 0
+    assert (place / "run" / "report.html").read_bytes() == page
+    assert main(["report", str(place / "run" / "posterior"), "--out", str(tmp_path / "page.html"), "--quiet"]) == 0
+    assert (tmp_path / "page.html").read_bytes() == page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere"], "'nowhere' does not exist"),
+        (["empty"], "empty is not the folder of a fit"),
+        (["empty", "--out", "page.html"], "not a saved posterior"),
+        (["empty", "--out", "empty"], "empty is a folder: name a file"),
+    ],
+)
+def test_what_has_no_report_is_refused(here, capsys, arguments, message):
+    (here / "empty").mkdir()
+    assert message in refused(capsys, "report", *arguments)
 
 
 # The other commands, help and manners ---------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The command line: ``markovblanket fit``, ``simulate`` and ``demo``.
+"""The command line: ``markovblanket fit``, ``report``, ``simulate`` and ``demo``.
 
 Here are the options and the exit codes; what is heavy is imported by the command that needs it, so help is quick.
 """
@@ -113,13 +113,29 @@ def fit(**options: Any) -> int:
     Without --level, --fdr or --inclusion, edges are selected that are more likely there than not (spike-slab), or
     whose 95 % interval excludes zero (other priors).
 
-    FOLDER gets edges.csv, network.svg, network.graphml, settings.json, fit.log, and the draws in posterior/, which
-    markovblanket.load() reads. It appears when all is done, or not at all. Names in edges.csv are exactly those of
-    the table, also if they begin with = + - or @, which a spreadsheet may take for formulas: import them as text.
+    FOLDER gets report.html, edges.csv, network.svg, network.graphml, settings.json, fit.log, and the draws in
+    posterior/, which markovblanket.load() reads. It appears when all is done, or not at all. Names in edges.csv
+    are exactly those of the table, also if they begin with = + - or @, which a spreadsheet may take for formulas:
+    import them as text.
     """
     from markovblanket.cli.fitting import asked, run
 
     return run(*asked(**options))
+
+
+@commands.command(short_help="Write the report of a run again.")
+@click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("-o", "--out", type=FOLDER, metavar="FILE", help="Where the page goes.  [default: RUN/report.html]")
+@QUIET
+def report(**options: Any) -> int:
+    """Write the report of RUN, the folder of a fit, as one HTML page that opens from disk.
+
+    A fit has written it already; this is for a newer version, or another place. RUN may also be a folder that
+    posterior.save() wrote; then --out names the page.
+    """
+    from markovblanket.cli.reporting import run
+
+    return run(**options)
 
 
 @commands.command(short_help="Draw a table from a network that is known.")

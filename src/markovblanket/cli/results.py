@@ -13,9 +13,13 @@ import pandas as pd
 from markovblanket.posterior import Posterior
 
 EDGES, GRAPH, PICTURE, POSTERIOR = "edges.csv", "network.graphml", "network.svg", "posterior"
-FILES = (EDGES, GRAPH, PICTURE, POSTERIOR)
+REPORT = "report.html"
+FILES = (EDGES, GRAPH, PICTURE, POSTERIOR, REPORT)
 # What some files need that is not always installed, and the extra that brings it.
-NEEDS = {PICTURE: (("matplotlib",), "plots")}
+NEEDS: dict[str, tuple[tuple[str, ...], str]] = {
+    PICTURE: (("matplotlib",), "plots"),
+    REPORT: (("jinja2", "matplotlib"), "report"),
+}
 # Characters that no XML file may hold.
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # What a spreadsheet takes for a formula.
@@ -23,12 +27,14 @@ FORMULA = ("=", "+", "-", "@")
 
 
 def write(folder: Path, posterior: Posterior, edges: pd.DataFrame, rule: dict[str, Any]) -> None:
-    """The selected edges, the network as a graph and as a picture, and the posterior itself."""
+    """The selected edges, the network as a graph and as a picture, the report, and the posterior itself."""
     posterior.save(folder / POSTERIOR)
     edges.to_csv(folder / EDGES, index=False)
     nx.write_graphml(printable(posterior.graph(**rule)), folder / GRAPH)
     if possible(PICTURE):
         draw(folder / PICTURE, posterior, rule)
+    if possible(REPORT):
+        posterior.report(folder / REPORT)
 
 
 def possible(file: str) -> bool:
