@@ -15,6 +15,14 @@ from markovblanket.interruption import between_sweeps
 INFO = SweepInfo(1, 0.0, 1.0)
 
 
+@pytest.fixture(autouse=True)
+def _ctrl_c_is_heard():
+    """As in a terminal; a shell's background jobs ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 class Counting:
     """A sampler whose state is a number of sweeps; in one of them somebody presses Ctrl-C, before it ends."""
 
