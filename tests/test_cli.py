@@ -386,6 +386,10 @@ def python(*arguments: str, **options) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, *arguments], env=environment, text=True, **pipes, **options)
 
 
+def hear_ctrl_c() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 HELP = """
 import sys, time
 begin = time.perf_counter()
@@ -421,7 +425,8 @@ def test_an_interrupted_run_leaves_nothing_and_says_so_in_one_line(here):
         "--keep",
         "summary",
     ]
-    process = python("-m", "markovblanket", *endless, cwd=here)
+    # As in a terminal: a shell's background jobs ignore Ctrl-C, and so do their children.
+    process = python("-m", "markovblanket", *endless, cwd=here, preexec_fn=hear_ctrl_c)
     while not list(here.glob(".run-*/new/fit.log")):
         assert process.poll() is None, process.communicate()
         time.sleep(0.05)
