@@ -427,11 +427,14 @@ def test_an_interrupted_run_leaves_nothing_and_says_so_in_one_line(here):
     ]
     # As in a terminal: a shell's background jobs ignore Ctrl-C, and so do their children.
     process = python("-m", "markovblanket", *endless, cwd=here, preexec_fn=hear_ctrl_c)
-    while not list(here.glob(".run-*/new/fit.log")):
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.05)
-    time.sleep(1)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    try:
+        while not list(here.glob(".run-*/new/fit.log")):
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.05)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()  # whatever went wrong, nothing runs on
     assert (process.returncode, out, err.strip()) == (130, "", "error: interrupted; nothing was written")
     assert [entry.name for entry in here.iterdir()] == ["table.csv"]
