@@ -411,20 +411,8 @@ def test_help_fits_eighty_columns_and_is_quick():
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are those of POSIX")
 def test_an_interrupted_run_leaves_nothing_and_says_so_in_one_line(here):
-    endless = [
-        "fit",
-        "table.csv",
-        "-q",
-        "Q2",
-        "-o",
-        "run",
-        "--draws",
-        "1000000",
-        "--jobs",
-        "1",
-        "--keep",
-        "summary",
-    ]
+    schedule = ("--draws", "1000000", "--jobs", "1", "--keep", "summary")
+    endless = ("fit", "table.csv", "-q", "Q2", "-o", "run", *schedule)
     # As in a terminal: a shell's background jobs ignore Ctrl-C, and so do their children.
     process = python("-m", "markovblanket", *endless, cwd=here, preexec_fn=hear_ctrl_c)
     try:
