@@ -9,6 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import xarray as xr
 
 from markovblanket import arviz_bridge, gibbs
 from markovblanket.contracts import Array, ChainState, Problem
@@ -31,8 +32,8 @@ class Run:
 
     def sizes(self, name: str, method: str = "bulk") -> Array:
         """Effective sizes of the entries of an array."""
-        ess, x = arviz_bridge.arviz().ess, np.moveaxis(self.draws[name], -1, 0)
-        return np.array([float(ess(np.ascontiguousarray(entry), method=method)) for entry in x])
+        draws = xr.Dataset({name: (("chain", "draw", "entry"), self.draws[name])})
+        return arviz_bridge.ess(draws, method)[name].to_numpy()
 
     def effective(self, method: str = "bulk") -> dict[str, float]:
         """The smallest effective size among the entries of each array."""
