@@ -1,6 +1,6 @@
 """Which edges to select? Rules on probabilities from one end or both, where the truth is known.
 
-    python studies/rules.py [--rows 200 1000] [--densities 0.02 0.05 0.15] [--sets 10] [--jobs 1] [--out rules/]
+    python studies/rules.py [--rows 200 1000] [--densities 0.02 0.05 0.15] [--sets 10] [--first 1000] [--jobs 1] [--out O]
     python studies/rules.py --page [--out rules/]
 
 Data as in `fscore`; the default prior, one chain of 300 + 700 sweeps, and a second look of 150 + 500 sweeps for
@@ -127,13 +127,14 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=[200, 1000])
     parser.add_argument("--densities", type=float, nargs="+", default=[0.02, 0.05, 0.15])
     parser.add_argument("--sets", type=int, default=10)
+    parser.add_argument("--first", type=int, default=1000, help="number of the first set; fscore uses 0 to 99")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--page", action="store_true")
     parser.add_argument("--out", type=Path, default=Path("rules"))
     given = parser.parse_args()
     one_thread()
     designs = [Design(rows, density) for rows in given.rows for density in given.densities]
-    tasks = [] if given.page else [(design, number) for number in range(given.sets) for design in designs]
+    tasks = [] if given.page else [(design, number) for number in range(given.first, given.first + given.sets) for design in designs]
     joblib.Parallel(n_jobs=given.jobs)(joblib.delayed(once)(given.out, *task) for task in tasks)
     records = [json.loads(path.read_text()) for path in sorted(given.out.glob("*/*.json"))]
     written(DOCS / "rules.md", page(records))
