@@ -110,8 +110,9 @@ class EdgeAnswers:
     ) -> pd.DataFrame:
         """The edges between query and rest that a rule selects, surest first.
 
-        Without a rule: those whose probability of inclusion is at least 1/2, if the prior has exact zeros, else
-        those whose 95 % interval excludes zero.
+        Without a rule, if the prior has exact zeros: those with at least a probability of inclusion that is 1/2,
+        or less if that makes the expected f-score larger and leaves the expected share of false edges below 30 %
+        (``markovblanket.selection.least_inclusion``). Else: those whose 95 % interval excludes zero.
 
         Parameters
         ----------

@@ -25,7 +25,7 @@ from markovblanket.diagnosis import MAX_RHAT, ConvergenceWarning
 from markovblanket.estimate import from_table, in_copula
 from markovblanket.posterior import Posterior
 from markovblanket.priors import SpikeSlab
-from markovblanket.selection import DEFAULT_INCLUSION, DEFAULT_LEVEL
+from markovblanket.selection import DEFAULT_LEVEL
 from markovblanket.solvers import Dual
 from markovblanket.store import KeepDraws, MemoryStore, Record, Warm
 from markovblanket.summaries import convergence, take
@@ -241,7 +241,7 @@ def combined(shares: Sequence[Array], draws: Sequence[int], prior: float) -> Arr
 
 def warn_unless_converged(table: pd.DataFrame) -> None:
     """Say loudly where the chains of candidates disagree about edges that are likelier there than not."""
-    likely = table[(table["inclusion_both"] >= DEFAULT_INCLUSION) & (table["rhat_other"] > MAX_RHAT)]
+    likely = table[(table["inclusion_both"] >= 0.5) & (table["rhat_other"] > MAX_RHAT)]
     if len(likely):
         worst = likely.loc[likely["rhat_other"].idxmax()]
         edge = edge_name(worst["query"], worst["variable"])

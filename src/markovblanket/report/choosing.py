@@ -37,7 +37,7 @@ class Slider:
         if np.isnan(included).any():
             rule, sure, floor, usual = "level", posterior.sign_probability.to_numpy(), 50, selection.DEFAULT_LEVEL
         else:
-            rule, sure, floor, usual = "inclusion", included, 1, selection.DEFAULT_INCLUSION
+            rule, sure, floor, usual = "inclusion", included, 1, selection.least_inclusion(included)
         least = next((k for k in range(floor, LAST) if passing(rule, sure, k).sum() <= MOST), LAST)
         return cls(rule, sure, least, max(least, round(100 * usual)), round(100 * usual))
 
