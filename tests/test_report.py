@@ -238,7 +238,7 @@ def test_of_too_many_edges_the_surest_are_on_the_page_and_it_says_so(posterior, 
     assert slider.start > slider.usual
     dropped = set(posterior.inclusion.stack().nlargest(len(page.data["sure"])).round(12))
     assert set(np.round(page.data["sure"], 12)) == dropped
-    assert "pass the default rule of 50 %" in page.text
+    assert f"pass the default rule of {slider.usual} %" in page.text
 
 
 def test_a_page_is_written_whole_or_not_at_all(posterior, text, tmp_path, monkeypatch):
