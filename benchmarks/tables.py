@@ -10,7 +10,7 @@ import pandas as pd
 
 from markovblanket.contracts import Array, Prior, Problem, Solver
 from markovblanket.copula import Copula
-from markovblanket.estimate import from_mixed
+from markovblanket.given import from_mixed
 from markovblanket.levels import Column
 from markovblanket.priors import Horseshoe, Laplace, SpikeSlab
 from markovblanket.scatter import from_columns

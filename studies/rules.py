@@ -70,8 +70,8 @@ def mean_of_odds(one: pd.Series, other: pd.Series) -> pd.Series:
 RULES: dict[str, Callable[[pd.Series], float]] = {
     "at least 1/2": lambda p: 0.5,
     "largest expected f": lambda p: least_inclusion(p.to_numpy(), most_false=1.0),
+    "the same, at most 50 % false": lambda p: least_inclusion(p.to_numpy(), most_false=0.5),
     "the same, at most 30 % false": lambda p: least_inclusion(p.to_numpy(), most_false=0.3),
-    "the same, at most 20 % false": lambda p: least_inclusion(p.to_numpy(), most_false=0.2),
 }
 
 

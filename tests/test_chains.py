@@ -12,6 +12,7 @@ from markovblanket.contracts import Problem
 from markovblanket.priors import Laplace
 from markovblanket.scatter import from_columns
 from markovblanket.solvers import Dual
+from markovblanket.store import Chain
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +29,8 @@ def test_a_stream_keeps_every_thin_th_state_after_warm_up(problem):
     """Replays the chain sweep by sweep from the same generator."""
     rng = np.random.default_rng(1)
     sampler = gibbs.Blanket(problem)
-    *_, state = chains.warm_up(rng, sampler, SCHEDULE)
-    kept = [draw for draw in chains.sample(rng, state, sampler, SCHEDULE) if draw is not None]
+    *_, warm = chains.warm_up(Chain(rng, sampler.start(rng)), sampler, SCHEDULE.warmup)
+    kept = [draw for _, draw in chains.sample(warm, sampler, SCHEDULE) if draw is not None]
     rng = np.random.default_rng(1)
     state = gibbs.start(rng, problem)
     expected = []
@@ -46,10 +47,12 @@ def test_a_stream_keeps_every_thin_th_state_after_warm_up(problem):
 
 def test_every_sweep_is_counted(problem):
     rng, sampler = np.random.default_rng(0), gibbs.Blanket(problem)
-    start, *states = chains.warm_up(rng, sampler, SCHEDULE)
-    sampled = list(chains.sample(rng, states[-1], sampler, SCHEDULE))
-    assert len(states) + len(sampled) == SCHEDULE.sweeps == 29
-    assert not np.array_equal(start.W12, states[0].W12)
+    start = Chain(rng, sampler.start(rng))
+    warm = list(chains.warm_up(start, sampler, SCHEDULE.warmup))
+    sampled = [chain for chain, _ in chains.sample(warm[-1], sampler, SCHEDULE)]
+    assert [chain.count for chain in (*warm, *sampled)] == list(range(1, SCHEDULE.sweeps + 1))
+    assert SCHEDULE.sweeps == 29
+    assert not np.array_equal(start.state.W12, warm[0].state.W12)
 
 
 def test_same_numbers_for_any_number_of_jobs_and_backend(problem):

@@ -15,7 +15,7 @@ from markovblanket.disk import DiskStore, KeepOnDisk
 from markovblanket.priors import Horseshoe, Laplace, Normal, SpikeSlab
 from markovblanket.scatter import from_columns
 from markovblanket.solvers import Dense, Dual
-from markovblanket.store import KeepDraws, KeepSummary, MemoryStore, SummaryStore, Warm
+from markovblanket.store import Chain, KeepDraws, KeepSummary, MemoryStore, SummaryStore
 from markovblanket.streams import Moments
 
 PRIORS = [
@@ -188,7 +188,7 @@ def test_every_combination_sweeps_and_stores(prior, solver, kind, scatter, tmp_p
     state = gibbs.start(rng, problem)
     moments.add(state.W12)
     keep = KEEPS[kind](tmp_path)
-    (kept,) = keep.stores([Warm(rng, state, moments)])
+    (kept,) = keep.stores([Chain(rng, state, moments)])
     for _ in range(3):
         state, info = gibbs.sweep(rng, state, problem)
         kept.append(gibbs.derive(rng, state, info, scatter))

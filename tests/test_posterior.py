@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
 
 import markovblanket as mb
 from markovblanket import arviz_bridge, selection
@@ -392,9 +394,36 @@ def test_what_is_no_posterior_is_refused(tmp_path):
 
 
 def test_exact_zeros_are_selected_by_inclusion_unless_another_rule_is_asked_for():
-    included, sign = np.array([[0.5, 0.49, 0.99]]), np.array([[0.45, 0.48, 0.98]])
+    included, sign = np.array([[0.5, 0.3, 0.99]]), np.array([[0.45, 0.28, 0.98]])
     assert selection.select(sign, included).tolist() == [[True, False, True]]
     assert selection.select(sign, included, inclusion=0.6).tolist() == [[False, False, True]]
     assert selection.select(sign, included, level=0.95).tolist() == [[False, False, True]]
     assert selection.select(sign, included, level=0.98).tolist() == [[False, False, False]]
-    assert selection.select(sign, included, fdr=0.3).tolist() == [[False, True, True]]
+    assert selection.select(sign, included, fdr=0.3).tolist() == [[True, False, True]]
+
+
+@given(st.lists(st.floats(0, 1), max_size=30))
+def test_the_default_cut_has_the_largest_expected_f_score(numbers):
+    """Against all cuts, one by one; a lower one than 1/2 leaves most of the set expected to be there."""
+    p = np.array(numbers)
+    cut = selection.least_inclusion(p)
+
+    def expected(least):
+        return 2 * p[p >= least].sum() / max((p >= least).sum() + p.sum(), 1e-300)
+
+    assert cut == 0.5 or p[p >= cut].mean() >= 0.5
+    others = [k / 100 for k in range(1, 51) if k == 50 or ((p >= k / 100).sum() and p[p >= k / 100].mean() >= 0.5)]
+    assert expected(cut) >= max(map(expected, others)) - 1e-12
+
+
+def test_the_default_cut_is_half_of_the_f_score_that_it_has():
+    """Lipton et al. (2014), if nothing bounds the share of false edges."""
+    p = np.random.default_rng(1).beta(0.3, 0.9, size=20_000)
+    cut = selection.least_inclusion(p, most_false=1.0)
+    assert cut == pytest.approx(p[p >= cut].sum() / ((p >= cut).sum() + p.sum()), abs=0.01)
+
+
+def test_of_noise_the_default_finds_nothing():
+    p = np.random.default_rng(1).beta(0.3, 30, size=20_000)
+    assert p.max() < 0.5
+    assert not selection.select(p, p).any()

@@ -13,6 +13,7 @@ pytest.importorskip("matplotlib")
 
 import browser as web
 import markovblanket as mb
+from markovblanket import selection
 from markovblanket.demo import clinic
 from reports import ALERT, Page, crowded, fitted
 
@@ -68,6 +69,11 @@ def selected(posterior, percent):
     return set(chosen.index[chosen])
 
 
+def usual(posterior):
+    """The place of the default rule."""
+    return round(100 * selection.least_inclusion(posterior.inclusion.to_numpy()))
+
+
 def press(browser, *keys):
     from selenium.webdriver.common.action_chains import ActionChains
 
@@ -76,7 +82,7 @@ def press(browser, *keys):
 
 def test_it_opens_and_shows_the_default_rule(seen, names, posterior):
     assert int(seen.execute_script(READY)) > 0
-    assert shown(seen, names, ROWS) == shown(seen, names, LINES) == selected(posterior, 50)
+    assert shown(seen, names, ROWS) == shown(seen, names, LINES) == selected(posterior, usual(posterior))
     assert f"{len(posterior.edges())} edges" in one(seen, "#count").text
     web.picture(seen, "report-1280.png")
 
@@ -94,15 +100,15 @@ def test_the_slider_changes_picture_and_table_alike(seen, names, posterior):
     assert len(counts) > 2
 
 
-def test_the_slider_is_moved_by_keys(seen):
+def test_the_slider_is_moved_by_keys(seen, posterior):
     one(seen, "#slider").send_keys("\ue012")  # arrow left
-    assert one(seen, "#level").text == "49 %"
+    assert one(seen, "#level").text == f"{usual(posterior) - 1} %"
 
 
 def test_the_search_filters_picture_and_table_alike(seen, names, posterior):
     name = posterior.edges()["variable"].iloc[0]
     one(seen, "#search").send_keys(name.upper())
-    expected = {pair for pair in selected(posterior, 50) if pair[1] == name}
+    expected = {pair for pair in selected(posterior, usual(posterior)) if pair[1] == name}
     assert shown(seen, names, ROWS) == shown(seen, names, LINES) == expected
     assert f"{len(expected)} of {len(posterior.edges())} edges" in one(seen, "#count").text
     one(seen, "#search").send_keys(" no such name")
@@ -112,7 +118,7 @@ def test_the_search_filters_picture_and_table_alike(seen, names, posterior):
 
 def test_a_click_on_a_name_shows_its_edges(seen, names, posterior):
     seen.execute_script("document.querySelector('#nodes > g.query').dispatchEvent(new Event('click'))")
-    expected = {pair for pair in selected(posterior, 50) if pair[0] == posterior.query[0]}
+    expected = {pair for pair in selected(posterior, usual(posterior)) if pair[0] == posterior.query[0]}
     assert shown(seen, names, ROWS) == expected
 
 
@@ -200,7 +206,7 @@ def test_without_scripts_picture_and_table_are_there(program, page, names, poste
         web.opened(program, page)
         rows = [row for row in program.find_elements("css selector", "#edges tbody tr") if row.is_displayed()]
         found = {names.edge(int(row.get_dom_attribute("data-edge"))) for row in rows}
-        assert found == selected(posterior, 50)
+        assert found == selected(posterior, usual(posterior))
         assert one(program, "#network").is_displayed()
         assert not one(program, "#slider").is_displayed()
         web.picture(program, "report-without-scripts.png")

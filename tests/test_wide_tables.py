@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from markovblanket.copula import Copula
-from markovblanket.estimate import from_mixed, from_table
+from markovblanket.given import from_mixed, from_table
 from markovblanket.levels import Column
 from markovblanket.margins import normal_scores
 from markovblanket.scatter import from_columns, rotated

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from markovblanket.difference import difference
     from markovblanket.estimate import estimate
     from markovblanket.estimator import MarkovBlanket
-    from markovblanket.posterior import Posterior, load
+    from markovblanket.posterior import Posterior
     from markovblanket.priors import Horseshoe, Laplace, Normal, SpikeSlab
+    from markovblanket.resuming import load, resume, status
     from markovblanket.second_look import second_look
     from markovblanket.simulate import simulate
     from markovblanket.solvers import Dense, Dual
@@ -49,9 +50,11 @@ _HOME = {
     "SpikeSlab": "priors",
     "difference": "difference",
     "estimate": "estimate",
-    "load": "posterior",
+    "load": "resuming",
+    "resume": "resuming",
     "second_look": "second_look",
     "simulate": "simulate",
+    "status": "resuming",
 }
 
 # Modules that are used as they are: ``markovblanket.plots.blanket(posterior)``.
@@ -70,8 +73,10 @@ __all__ = [
     "difference",
     "estimate",
     "load",
+    "resume",
     "second_look",
     "simulate",
+    "status",
 ]
 
 

@@ -111,7 +111,7 @@ class EdgeAnswers:
         """The edges between query and rest that a rule selects, surest first.
 
         Without a rule, if the prior has exact zeros: those with at least a probability of inclusion that is 1/2,
-        or less if that makes the expected f-score larger and leaves the expected share of false edges below 30 %
+        or less if that makes the expected f-score larger and leaves half of the edges expected to be there
         (``markovblanket.selection.least_inclusion``). Else: those whose 95 % interval excludes zero.
 
         Parameters

@@ -15,11 +15,13 @@ from markovblanket.contracts import Array, Draw, Problem, Sampler, Store
 from markovblanket.gibbs import Blanket
 from markovblanket.interruption import between_sweeps
 from markovblanket.progress import Board
-from markovblanket.store import Keep, KeepDraws, Warm
+from markovblanket.snapshots import Record, Saver, inside, part, saving
+from markovblanket.store import Chain, Keep, KeepDraws
 from markovblanket.streams import Moments
 
 # How many numbers of latent columns a chain keeps, unless that would be less than so many draws.
 LATENT_NUMBERS, LATENT_LEAST = 2**22, 5
+WARMUP, SAMPLING = "warmup", "sampling"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +43,12 @@ class Schedule:
         return int(self.warmup + self.draws * self.thin)
 
     def latent_every(self, cells: int) -> int:
-        """Of so many draws one also keeps its latent columns: all if they are small, a handful if they are not."""
+        """Of so many draws one also keeps its latent columns: all if they are small, a handful if they are not.
+
+        A power of two, so that of a longer run these are among the same ones.
+        """
         room = max(LATENT_LEAST, LATENT_NUMBERS // cells)
-        return max(1, math.ceil(self.draws / room))
+        return 2 ** math.ceil(math.log2(max(1.0, self.draws / room)))
 
 
 def require_count(name: str, value: object, least: int) -> None:
@@ -52,23 +57,21 @@ def require_count(name: str, value: object, least: int) -> None:
         raise ValueError(f"{name}={value!r}: must be a whole number, at least {least}")
 
 
-def warm_up(rng: np.random.Generator, sampler: Sampler[Any], schedule: Schedule) -> Iterator[Any]:
-    """The states of the warm-up, an over-dispersed start first."""
-    state = sampler.start(rng)
-    yield state
-    for _ in range(schedule.warmup):
-        state, _ = sampler.sweep(rng, state)
-        yield state
+def warm_up(chain: Chain, sampler: Sampler[Any], warmup: int) -> Iterator[Chain]:
+    """The chain after each sweep of the warm-up that it still has before it."""
+    while chain.count < warmup:
+        state, _ = sampler.sweep(chain.rng, chain.state)
+        chain = replace(chain, state=state, count=chain.count + 1)
+        yield chain
 
 
-def sample(
-    rng: np.random.Generator, state: Any, sampler: Sampler[Any], schedule: Schedule
-) -> Iterator[Draw | None]:
-    """Sweep after sweep from where the warm-up ended: a draw where one is kept, otherwise None."""
-    for count in range(1, schedule.draws * schedule.thin + 1):
-        state, info = sampler.sweep(rng, state)
-        kept = count % schedule.thin == 0
-        yield thinned(sampler.derive(rng, state, info), count // schedule.thin, schedule) if kept else None
+def sample(chain: Chain, sampler: Sampler[Any], schedule: Schedule) -> Iterator[tuple[Chain, Draw | None]]:
+    """The chain after each sweep that is left: with a draw where one is kept, otherwise None."""
+    while chain.count < schedule.sweeps:
+        state, info = sampler.sweep(chain.rng, chain.state)
+        chain = replace(chain, state=state, count=chain.count + 1)
+        number, rest = divmod(chain.count - schedule.warmup, schedule.thin)
+        yield chain, None if rest else thinned(sampler.derive(chain.rng, state, info), number, schedule)
 
 
 def thinned(draw: Draw, number: int, schedule: Schedule) -> Draw:
@@ -78,39 +81,81 @@ def thinned(draw: Draw, number: int, schedule: Schedule) -> Draw:
     return replace(draw, latent=None)
 
 
+def still_kept(record: Record, schedule: Schedule) -> Record:
+    """What a store had packed, without the latent columns that a longer run does not keep."""
+
+    def kept(name: str) -> bool:
+        where, _, number = name.rpartition(".")
+        return not where.endswith("latent") or int(number) % schedule.latent_every(record[name].size) == 0
+
+    return {name: array for name, array in record.items() if kept(name)}
+
+
 # One BLAS thread in both rounds: more are slower for these thin products, and would make the last bits depend on
 # the number of cores.
 
 
 def warm_chain(
-    seed: np.random.SeedSequence, sampler: Sampler[Any], schedule: Schedule, board: Board, chain: int, watch: bool
-) -> Warm:
+    seed: np.random.SeedSequence,
+    sampler: Sampler[Any],
+    schedule: Schedule,
+    board: Board,
+    number: int,
+    watch: bool,
+    saver: Saver | None = None,
+) -> Chain:
     """A chain after its warm-up; if ``watch``, with moments of the states of its later half, or of the start."""
-    rng, tick = np.random.default_rng(seed), board.ticker(chain)
-    moments = None
+    tick, save = board.ticker(number), saving(saver, number, WARMUP)
     with threadpool_limits(limits=1), between_sweeps() as act_on_signals:
-        for count, state in enumerate(warm_up(rng, sampler, schedule)):
-            if watch and (2 * count > schedule.warmup or not schedule.warmup):
-                W12 = sampler.cross(state)
-                moments = moments or Moments.empty(W12.shape)
-                moments.add(W12)
-            tick(count)
+        last = save.last()
+        chain = begun(seed, sampler, schedule, watch) if last is None else Chain.unpack(last)
+        for chain in warm_up(chain, sampler, schedule.warmup):  # noqa: B020
+            if chain.moments is not None and 2 * chain.count > schedule.warmup:
+                chain.moments.add(sampler.cross(chain.state))
+            tick(chain.count)
+            save(chain.pack)
             act_on_signals()
-    return Warm(rng, state, moments)
+        save(chain.pack, now=True)
+    return chain
+
+
+def begun(seed: np.random.SeedSequence, sampler: Sampler[Any], schedule: Schedule, watch: bool) -> Chain:
+    """A chain at its over-dispersed start; if ``watch``, with moments, which see it if there is nothing later."""
+    rng = np.random.default_rng(seed)
+    state = sampler.start(rng)
+    moments = Moments.empty(sampler.cross(state).shape) if watch else None
+    if moments is not None and not schedule.warmup:
+        moments.add(sampler.cross(state))
+    return Chain(rng, state, moments)
 
 
 def sample_chain(
-    warm: Warm, sampler: Sampler[Any], schedule: Schedule, store: Store, board: Board, chain: int
+    chain: Chain,
+    sampler: Sampler[Any],
+    schedule: Schedule,
+    store: Store,
+    board: Board,
+    number: int,
+    saver: Saver | None = None,
 ) -> dict[str, Array]:
     """What the store collected of the draws of one chain, by name."""
-    tick, watch = board.ticker(chain), board.watcher(chain)
+    tick, watch, save = board.ticker(number), board.watcher(number), saving(saver, number, SAMPLING)
+
+    def record() -> Record:
+        return chain.pack() | inside("store", store.pack())
+
     with threadpool_limits(limits=1), between_sweeps() as act_on_signals:
-        for count, draw in enumerate(sample(warm.rng, warm.state, sampler, schedule), start=schedule.warmup + 1):
+        if (last := save.last()) is not None:
+            chain = Chain.unpack(last)
+            store.unpack(still_kept(part("store", last), schedule))
+        for chain, draw in sample(chain, sampler, schedule):  # noqa: B020
             if draw is not None:
                 store.append(draw)
                 watch(draw)
-            tick(count)
+            tick(chain.count)
+            save(record)
             act_on_signals()
+        save(record, now=True)
     return store.collect()
 
 
@@ -123,12 +168,14 @@ def run(
     n_jobs: int | None = None,
     progress: bool = False,
     keep: Keep | None = None,
+    saver: Saver | None = None,
 ) -> dict[str, Array]:
     """Independent chains, in parallel by joblib; arrays of draws are (chain, draw, ...).
 
     A problem is run by the blanket's own sampler; any other sampler is run as it is. All chains warm up before the
     first one samples, so that ``keep`` (by default every draw, in memory) can learn from all of them what is worth
-    keeping. The numbers depend on ``seed`` alone, not on ``n_jobs``, the backend or what is kept.
+    keeping. The numbers depend on ``seed`` alone, not on ``n_jobs``, the backend or what is kept, nor on a
+    ``saver``, which takes snapshots of the chains, and from which they go on if it has some.
     """
     require_count("chains", chains, 1)
     sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
@@ -137,13 +184,13 @@ def run(
     bars = Board.open(chains, schedule.warmup, schedule.sweeps, schedule.draws, progress)
     with threadpool_limits(limits=1), bars as board, joblib.Parallel(n_jobs=n_jobs) as parallel:
         warm = parallel(
-            joblib.delayed(warm_chain)(child, sampler, schedule, board, chain, keep.watches)
+            joblib.delayed(warm_chain)(child, sampler, schedule, board, chain, keep.watches, saver)
             for chain, child in enumerate(sequence.spawn(chains))
         )
         stores = keep.stores(warm)
         warm = [replace(one, moments=None) for one in warm]
         records = parallel(  # what a chain has used is let go with it
-            joblib.delayed(sample_chain)(warm.pop(0), sampler, schedule, stores.pop(0), board, chain)
+            joblib.delayed(sample_chain)(warm.pop(0), sampler, schedule, stores.pop(0), board, chain, saver)
             for chain in range(chains)
         )
     return keep.gather(records)

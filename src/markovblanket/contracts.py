@@ -295,3 +295,9 @@ class Store(Protocol):
 
     def collect(self) -> dict[str, Array]:
         """Everything kept, by name; the first axis counts draws."""
+
+    def pack(self) -> dict[str, Array]:
+        """All that is needed to go on later, by name."""
+
+    def unpack(self, record: dict[str, Array]) -> None:
+        """Go on from there."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from markovblanket.contracts import Draw
-from markovblanket.store import AXES, EFFORT, KeepSummary, Record, SummaryStore, Warm, quantities
+from markovblanket.snapshots import Record, inside, part
+from markovblanket.store import AXES, EFFORT, Chain, KeepSummary, SummaryStore, quantities
 
 # Numbers in a block, about 8 megabytes of W12; a block has at least one draw.
 BLOCK = 2**21
@@ -47,6 +49,15 @@ class DiskStore:
         """What is in memory."""
         return self.summary.collect()
 
+    def pack(self) -> Record:
+        """For a snapshot: the block at hand; those before it are on disk."""
+        return inside("block", self.block) | inside("summary", self.summary.pack())
+
+    def unpack(self, record: Record) -> None:
+        """Go on from there; blocks that were written after it are written again."""
+        self.block, self.filled = part("block", record), int(record["summary.memory.filled"])
+        self.summary.unpack(part("summary", record))
+
     def _write(self, begin: int) -> None:
         """The block that begins with so many draws before it."""
         import zarr
@@ -59,19 +70,23 @@ class DiskStore:
 
 @dataclass(frozen=True, eq=False)
 class KeepOnDisk:
-    """Every draw in the zarr group ``path``, which must not exist; the rest as ``summary`` has it."""
+    """Every draw in the zarr group ``path``, made if it does not exist; the rest as ``summary`` has it."""
 
     path: Path
     summary: KeepSummary
     watches: bool = field(default=True, init=False)
 
-    def stores(self, warm: Sequence[Warm]) -> list[DiskStore]:
-        """The group, still empty, and a store for each chain."""
-        state, draws = warm[0].state, self.summary.draws
+    def stores(self, chains: Sequence[Chain]) -> list[DiskStore]:
+        """The group, still empty unless the run goes on, and a store for each chain."""
+        state, draws = chains[0].state, self.summary.draws
         (p, q), hyper = state.W12.shape, dict.fromkeys(state.hyper, ())
         shapes = {"W11": (p, p), "W12": (p, q), "W22_diagonal": (q,), "explained": (p,), **hyper}
-        create(self.path, shapes, (len(warm), draws))
-        return [DiskStore(self.path, chain, store) for chain, store in enumerate(self.summary.stores(warm))]
+        if not self.path.exists():
+            draft = self.path.with_name(f"{self.path.name}.part")
+            shutil.rmtree(draft, ignore_errors=True)
+            create(draft, shapes, (len(chains), draws))
+            draft.rename(self.path)
+        return [DiskStore(self.path, chain, store) for chain, store in enumerate(self.summary.stores(chains))]
 
     def gather(self, records: list[Record]) -> Record:
         """What is in memory."""

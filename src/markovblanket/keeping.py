@@ -40,12 +40,14 @@ class Keeping:
         """As the settings tell it."""
         return {"asked": self.asked, "kept": self.kept, "why": self.why}
 
-    def keep(self, draws: int) -> Keep:
-        """For the chains. A folder is claimed now."""
+    def keep(self, draws: int, goes_on: bool = False) -> Keep:
+        """For the chains. A folder is claimed now, unless the run goes on there."""
         if self.kept == "draws":
             return KeepDraws(draws)
         summary = KeepSummary(draws, self.named)
-        return summary if self.kept == "summary" else KeepOnDisk(saving.claim(Path(self.asked)), summary)
+        if self.kept == "summary":
+            return summary
+        return KeepOnDisk(saving.draws_in(self.asked) if goes_on else saving.claim(Path(self.asked)), summary)
 
     def posterior(
         self,

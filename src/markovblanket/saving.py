@@ -79,6 +79,11 @@ def claim(path: Path) -> Path:
     return path / DRAWS
 
 
+def draws_in(path: str | Path) -> Path:
+    """The group of draws in a folder."""
+    return Path(path).resolve() / DRAWS
+
+
 def complete(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, Any]) -> xr.Dataset:
     """Make a saved posterior of a folder of draws, to which ``groups`` have names and small draws to add.
 

@@ -22,12 +22,13 @@ from markovblanket.axes import edge_name
 from markovblanket.chains import Schedule, require_count, run
 from markovblanket.contracts import Array, Draw, Problem
 from markovblanket.diagnosis import MAX_RHAT, ConvergenceWarning
-from markovblanket.estimate import from_table, in_copula
+from markovblanket.given import as_they_are, in_copula
 from markovblanket.posterior import Posterior
 from markovblanket.priors import SpikeSlab
 from markovblanket.selection import DEFAULT_LEVEL
+from markovblanket.snapshots import Record
 from markovblanket.solvers import Dual
-from markovblanket.store import KeepDraws, MemoryStore, Record, Warm
+from markovblanket.store import Chain, KeepDraws, MemoryStore
 from markovblanket.summaries import convergence, take
 from markovblanket.table import MixedTable, Name
 
@@ -156,10 +157,7 @@ class Look:
 
     def problem(self, table: MixedTable) -> Problem:
         """The columns enter as they did before."""
-        if self.margins == "gaussian":
-            given = from_table(np.column_stack([column.values for column in table.columns]), 0)
-        else:
-            given = in_copula(table, self.margins)
+        given = as_they_are(table) if self.margins == "gaussian" else in_copula(table, self.margins)
         return Problem(given.scatter, self.prior, Dual(), given.latent)
 
 
@@ -189,9 +187,9 @@ class KeepEntries:
     columns: npt.NDArray[np.intp]
     watches: bool = field(default=False, init=False)
 
-    def stores(self, warm: Sequence[Warm]) -> list[EntryStore]:
+    def stores(self, chains: Sequence[Chain]) -> list[EntryStore]:
         """One for each chain."""
-        return [EntryStore(self.draws, self.columns) for _ in warm]
+        return [EntryStore(self.draws, self.columns) for _ in chains]
 
     def gather(self, records: list[Record]) -> Record:
         """Chains along the first axis."""

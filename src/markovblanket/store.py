@@ -13,7 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from markovblanket import snapshots
 from markovblanket.contracts import Array, ChainState, Draw
+from markovblanket.snapshots import Record, inside, part
 from markovblanket.streams import Bins, EdgeStream, Layout, Moments, merge
 
 # The axes of each quantity after (chain, draw); what is not here is a number per draw.
@@ -31,16 +33,35 @@ STREAM = "stream_"
 # Without a wish, so many edges keep their draws beside the statistics of all.
 KEPT_EDGES = 200
 
-Record = dict[str, npt.NDArray[Any]]
-
 
 @dataclass(frozen=True, slots=True)
-class Warm:
-    """A chain after its warm-up: its generator, its state, and if asked for the moments of its later half."""
+class Chain:
+    """A chain as it stands after ``count`` sweeps: its generator, its state.
+
+    After its warm-up, it has the moments of the later half of that, if asked for.
+    """
 
     rng: np.random.Generator
     state: ChainState
     moments: Moments | None = None
+    count: int = 0
+
+    def pack(self) -> Record:
+        """For a snapshot."""
+        place = {"count": np.asarray(self.count), "rng": snapshots.from_generator(self.rng)}
+        moments = {} if self.moments is None else self.moments.pack()
+        return place | inside("state", snapshots.from_state(self.state)) | inside("moments", moments)
+
+    @classmethod
+    def unpack(cls, record: Record) -> Chain:
+        """As it was."""
+        moments = part("moments", record)
+        return cls(
+            snapshots.to_generator(record["rng"]),
+            snapshots.to_state(part("state", record)),
+            Moments.unpack(moments) if moments else None,
+            int(record["count"]),
+        )
 
 
 class Keep(Protocol):
@@ -50,7 +71,7 @@ class Keep(Protocol):
     def watches(self) -> bool:
         """Whether the moments of the warm-up are needed."""
 
-    def stores(self, warm: Sequence[Warm]) -> list[Any]:
+    def stores(self, chains: Sequence[Chain]) -> list[Any]:
         """A store for each chain."""
 
     def gather(self, records: list[Record]) -> Record:
@@ -72,7 +93,7 @@ class MemoryStore:
 
     draws: int
     arrays: dict[str, Array] = field(default_factory=dict, init=False)
-    latent: list[Array] = field(default_factory=list, init=False)
+    latent: dict[int, Array] = field(default_factory=dict, init=False)
     filled: int = field(default=0, init=False)
 
     def append(self, draw: Draw) -> None:
@@ -85,14 +106,33 @@ class MemoryStore:
             self.arrays = {name: np.empty((self.draws, *np.shape(value))) for name, value in kept.items()}
         for name, value in kept.items():
             self.arrays[name][self.filled] = value
-        if latent is not None:
-            self.latent.append(latent)
         self.filled += 1
+        if latent is not None:
+            self.latent[self.filled] = latent
 
     def collect(self) -> Record:
         """The draws so far, by name; the first axis counts draws, for ``latent`` those that brought it."""
+        return self.first(self.filled)
+
+    def first(self, draws: int) -> Record:
+        """As :meth:`collect`, of the first draws."""
+        latent = [columns for number, columns in self.latent.items() if number <= draws]
+        kept = {name: array[:draws] for name, array in self.arrays.items()}
+        return kept | ({"latent": np.stack(latent)} if latent else {})
+
+    def pack(self) -> Record:
+        """For a snapshot; latent columns go by the number of their draw, the first being 1."""
+        latent = {str(number): columns for number, columns in self.latent.items()}
         kept = {name: array[: self.filled] for name, array in self.arrays.items()}
-        return kept | ({"latent": np.stack(self.latent)} if self.latent else {})
+        return {"filled": np.asarray(self.filled), **inside("arrays", kept), **inside("latent", latent)}
+
+    def unpack(self, record: Record) -> None:
+        """Go on from there, perhaps with room for more draws than there was."""
+        self.filled = int(record["filled"])
+        for name, kept in part("arrays", record).items():
+            self.arrays[name] = np.empty((self.draws, *kept.shape[1:]))
+            self.arrays[name][: self.filled] = kept
+        self.latent = {int(number): columns for number, columns in part("latent", record).items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +142,9 @@ class KeepDraws:
     draws: int
     watches: bool = field(default=False, init=False)
 
-    def stores(self, warm: Sequence[Warm]) -> list[MemoryStore]:
+    def stores(self, chains: Sequence[Chain]) -> list[MemoryStore]:
         """One for each chain."""
-        return [MemoryStore(self.draws) for _ in warm]
+        return [MemoryStore(self.draws) for _ in chains]
 
     def gather(self, records: list[Record]) -> Record:
         """Chains along the first axis."""
@@ -142,6 +182,15 @@ class SummaryStore:
         statistics = self.stream.collect() | {"kept": self.edges}
         return self.memory.collect() | {STREAM + name: array for name, array in statistics.items()}
 
+    def pack(self) -> Record:
+        """For a snapshot."""
+        return inside("memory", self.memory.pack()) | inside("stream", self.stream.pack())
+
+    def unpack(self, record: Record) -> None:
+        """Go on from there."""
+        self.memory.unpack(part("memory", record))
+        self.stream.unpack(part("stream", record))
+
 
 @dataclass(frozen=True, eq=False)
 class KeepSummary:
@@ -151,12 +200,12 @@ class KeepSummary:
     edges: npt.NDArray[np.intp] | None = None
     watches: bool = field(default=True, init=False)
 
-    def stores(self, warm: Sequence[Warm]) -> list[SummaryStore]:
+    def stores(self, chains: Sequence[Chain]) -> list[SummaryStore]:
         """Chains share bins and edges, so that their statistics can be merged."""
-        moments = Moments.pooled([one.moments for one in warm if one.moments is not None])
+        moments = Moments.pooled([one.moments for one in chains if one.moments is not None])
         edges = moments.surest(KEPT_EDGES) if self.edges is None else self.edges
         bins = moments.bins(Layout(self.draws).bins)
-        return [SummaryStore(self.draws, bins, edges) for _ in warm]
+        return [SummaryStore(self.draws, bins, edges) for _ in chains]
 
     def gather(self, records: list[Record]) -> Record:
         """Draws stacked, statistics merged."""

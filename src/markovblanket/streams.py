@@ -119,6 +119,16 @@ class Moments:
         self.squares += W12 * W12
         self.seen += 1
 
+    def pack(self) -> Statistics:
+        """For a snapshot."""
+        return {name: np.asarray(value) for name, value in vars(self).items()}
+
+    @classmethod
+    def unpack(cls, record: Statistics) -> Moments:
+        """As they were."""
+        sums = {name: record[name] for name in ("positive", "negative", "sum", "squares")}
+        return cls(**sums, seen=int(record["seen"]))
+
     @classmethod
     def pooled(cls, parts: Sequence[Moments]) -> Moments:
         """Those of several chains together."""
@@ -197,6 +207,16 @@ class EdgeStream:
         bins = {"centre": self.bins.centre, "per_width": self.bins.per_width}
         sums = {name: array for name, array in self.sums.items() if name not in RUNNING}
         return {**bins, **sums, **self.counts}
+
+    def pack(self) -> Statistics:
+        """For a snapshot: all but the bins, which all chains share."""
+        return {"filled": np.asarray(self.filled), **self.sums, **self.counts}
+
+    def unpack(self, record: Statistics) -> None:
+        """Go on from there."""
+        self.filled = int(record.pop("filled"))
+        self.counts = {name: record.pop(name) for name in ("positive", "negative", "histogram") if name in record}
+        self.sums = record
 
     def _allocate(self, shape: tuple[int, ...]) -> None:
         """Zero everywhere; the extremes where the bins end."""

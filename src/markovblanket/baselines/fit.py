@@ -10,9 +10,10 @@ from threadpoolctl import threadpool_limits
 from markovblanket.baselines.sampler import GraphicalLasso, WholeNetwork
 from markovblanket.chains import Schedule
 from markovblanket.contracts import Array, Scatter
-from markovblanket.estimate import described, from_table, sampled
+from markovblanket.given import from_table
 from markovblanket.keeping import decide
 from markovblanket.posterior import Posterior
+from markovblanket.task import Task, described
 
 
 def graphical_lasso(
@@ -84,7 +85,7 @@ def graphical_lasso(
         sampler = WholeNetwork(whole(given.scatter), given.scatter.n, len(given.query), prior)
     settings = described(given, {"prior": prior})
     keeping = decide("draws", None, (given.query, given.rest), chains, schedule)
-    return sampled(sampler, given, settings, schedule, keeping, chains, seeds, n_jobs, progress)
+    return Task(sampler, given, settings, schedule, keeping, chains, seeds).run(n_jobs, progress)
 
 
 def whole(scatter: Scatter) -> Array:

@@ -110,8 +110,9 @@ def fit(**options: Any) -> int:
     KIND is continuous, binary, ordinal or count, or the levels in ascending order, separated by commas. Needed
     only where the kind is not what the cells look like.
 
-    Without --level, --fdr or --inclusion, edges are selected whose set has the largest expected f-score (spike-slab:
-    those more likely there than not, and more where rows are few), or whose 95 % interval excludes zero (others).
+    Without --level, --fdr or --inclusion, the set of edges of largest expected f-score is selected (spike-slab:
+    those more likely there than not, and more where rows are few); with other priors, edges whose 95 % interval
+    excludes zero.
 
     FOLDER gets report.html, edges.csv, network.svg, network.graphml, settings.json, fit.log, and the draws in
     posterior/, which markovblanket.load() reads. It appears when all is done, or not at all. Names in edges.csv

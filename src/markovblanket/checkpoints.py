@@ -1,0 +1,156 @@
+"""The folder of a run that can go on: what was asked and of what data, beside the snapshots of its chains."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from markovblanket import saving
+from markovblanket.snapshots import DamagedError, Saver
+
+try:
+    import fcntl
+except ImportError:  # no such locks: two runs in one folder are then the user's own care
+    fcntl = None  # type: ignore[assignment]
+
+PLAN, LOCK, TABLE, MATRIX = "plan.json", "lock", "table.zarr", "scatter.npz"
+FORMAT = 1
+# Seconds between snapshots, at least.
+EVERY = 10.0
+# What may differ: words that follow from the rest, and versions of packages other than this one.
+FREE = ("keep.why", "versions.numpy", "versions.scipy", "versions.python")
+
+Plan = dict[str, Any]
+
+
+@contextmanager
+def opened(folder: str | Path, plan: Mapping[str, Any], write_data: Callable[[Path], None]) -> Iterator[Saver]:
+    """A saver for this run: in a new folder, or in one where the same run was begun; nobody else may have it."""
+    folder = Path(folder).resolve()
+    refuse_foreign(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder):
+        begun = read(folder)
+        if begun is None:
+            begin(folder, write_data)
+        else:
+            refuse_other(folder, begun, plan)
+        write(folder, plan)
+        yield Saver(folder, EVERY)
+
+
+def begin(folder: Path, write_data: Callable[[Path], None]) -> None:
+    """The data, before the plan: with that, the folder is whole."""
+    shutil.rmtree(folder / TABLE, ignore_errors=True)
+    write_data(folder)
+
+
+def write(folder: Path, plan: Mapping[str, Any]) -> None:
+    """The plan, at once."""
+    draft = folder / f"{PLAN}.part"
+    text = json.dumps({"format": FORMAT, **plan}, indent=2, default=saving.plain)
+    draft.write_text(f"{text}\n", encoding="utf-8")
+    draft.replace(folder / PLAN)
+
+
+def read(folder: str | Path) -> Plan | None:
+    """The plan of a run; None if none was begun there."""
+    path = Path(folder) / PLAN
+    if not path.is_file():
+        return None
+    try:
+        plan = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as broken:
+        raise DamagedError(f"{path} is damaged: {broken}") from None
+    if not isinstance(plan, dict) or plan.pop("format", None) != FORMAT:
+        raise ValueError(f"{folder} was written in another format than this version reads ({FORMAT})")
+    return plan
+
+
+def seed_of(folder: str | Path | None, seed: int | None) -> int | None:
+    """The seed that was asked for; if none was, that of the run in the folder."""
+    plan = read(folder) if folder is not None and seed is None else None
+    return int(plan["seed"]) if plan else seed
+
+
+# What is refused --------------------------------------------------------------------------------------
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Refuse what is neither absent, nor empty, nor the folder of a run."""
+    if not folder.exists() or (folder.is_dir() and (folder / PLAN).is_file()):
+        return
+    # A run that was stopped before it had a plan has left no more than these.
+    ours = {LOCK, TABLE, MATRIX, f"{PLAN}.part", f"{MATRIX}.part"}
+    if not folder.is_dir() or not {entry.name for entry in folder.iterdir()} <= ours:
+        raise FileExistsError(f"{folder} exists and has no checkpoint; choose another folder")
+
+
+def refuse_other(folder: Path, begun: Mapping[str, Any], plan: Mapping[str, Any]) -> None:
+    """Refuse to go on with another run, and say in what it differs."""
+    there, here = flat(begun), flat(json.loads(json.dumps(plan, default=saving.plain)))
+    free = {*FREE, "keep.asked"} if here["keep.kept"] != "disk" else {*FREE}
+    if there.get("draws", 0) < here["draws"]:
+        free.add("draws")
+    names = [name for name in here | there if there.get(name) != here.get(name) and name not in free]
+    if names:
+        differ = "; ".join(difference(name, there.get(name), here.get(name)) for name in names)
+        raise ValueError(f"{folder} has the checkpoint of another run: {differ}. Choose another folder")
+    if there["draws"] < here["draws"] and here["keep.kept"] != "draws":
+        raise ValueError(f"{folder}: a run that does not keep every draw in memory cannot grow")
+
+
+def difference(name: str, there: Any, here: Any) -> str:
+    """In words."""
+    return "its data are others" if name == "data.sha256" else f"{name} is {there!r} there, {here!r} here"
+
+
+def flat(plan: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Names with dots.
+
+    >>> flat({"prior": {"name": "Laplace"}, "draws": 10})
+    {'prior.name': 'Laplace', 'draws': 10}
+    """
+    out: dict[str, Any] = {}
+    for name, value in plan.items():
+        out |= flat(value, f"{before}{name}.") if isinstance(value, Mapping) else {f"{before}{name}": value}
+    return out
+
+
+# One at a time ----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Nobody else runs in this folder meanwhile. A lock ends with its process, however that ends."""
+    with (folder / LOCK).open("a+", encoding="utf-8") as file:
+        if not taken(file):
+            file.seek(0)
+            raise RuntimeError(f"{folder} is in use by a run that has not ended (process {file.read().strip()})")
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        yield
+
+
+def taken(file: IO[str]) -> bool:
+    """Whether the lock could be had."""
+    try:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def is_running(folder: Path) -> bool:
+    """Whether a process has the lock."""
+    if not (folder / LOCK).is_file():
+        return False
+    with (folder / LOCK).open("r", encoding="utf-8") as file:
+        return not taken(file)

@@ -1,0 +1,221 @@
+"""Runs that were stopped: go on with them, look at them, add draws."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from threadpoolctl import threadpool_limits
+
+from markovblanket import checkpoints, posterior, snapshots
+from markovblanket.chains import SAMPLING, WARMUP, Schedule
+from markovblanket.checkpoints import Plan
+from markovblanket.contracts import Array, Problem
+from markovblanket.estimate import PRIORS, SOLVERS
+from markovblanket.given import Given, as_they_are, from_scatter, in_copula
+from markovblanket.keeping import Keeping
+from markovblanket.observed import Observed
+from markovblanket.posterior import Posterior
+from markovblanket.snapshots import DamagedError, Record, Saver, part
+from markovblanket.store import EFFORT, KeepDraws, MemoryStore
+from markovblanket.summaries import convergence
+from markovblanket.task import Task
+
+
+def resume(
+    folder: str | Path, *, draws: int | None = None, n_jobs: int | None = None, progress: bool = True
+) -> Posterior:
+    """Go on with a run that was stopped, from its folder alone: bit for bit the posterior it would have been.
+
+    Parameters
+    ----------
+    folder : str or path
+        The ``checkpoint`` of :func:`estimate`.
+    draws : int, optional
+        Draws per chain, if more than were asked for: a finished run grows.
+    n_jobs : int, optional
+        Chains at a time, by joblib.
+    progress : bool
+        A bar per chain.
+
+    Returns
+    -------
+    Posterior
+        Of the whole run.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import markovblanket as mb
+    >>> clinic = mb.simulate(rows=200, query=1, rest=5, density=0.4, seed=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     short = mb.estimate(clinic.table, clinic.query, draws=400, seed=1, checkpoint=folder)
+    ...     longer = mb.resume(folder, draws=600)
+    >>> bool((longer.W12[:, :400] == short.W12).all()), longer
+    (True, <Posterior: 1 query and 5 other variables, 4 chains of 600 draws>)
+    """
+    task = task_in(folder)
+    if draws is not None:
+        task = replace(task, schedule=replace(task.schedule, draws=draws))
+    return task.run(n_jobs, progress, folder)
+
+
+def load(path: str | Path) -> Posterior:
+    """Read back what :meth:`Posterior.save` wrote; or a run with a checkpoint, as far as it has come.
+
+    Of a run that has not ended, these are the draws that all its chains have in their last snapshots. If it keeps
+    a summary, nothing can be read before its end.
+    """
+    if checkpoints.read(path) is None:
+        return posterior.load(path)
+    task = task_in(path)
+    stores = [drawn(Path(path), chain, task.schedule.draws) for chain in range(task.chains)]
+    least = min(store.filled for store in stores)
+    if task.keeping.kept != "draws" or not least:
+        raise ValueError(f"{path} cannot be read yet: {status(path).sentence}")
+    return task.posterior(KeepDraws(least).gather([store.first(least) for store in stores]))
+
+
+def drawn(folder: Path, chain: int, draws: int) -> MemoryStore:
+    """What a chain has drawn so far."""
+    store = MemoryStore(draws)
+    if (record := snapshots.read(Saver(folder).path(chain, SAMPLING))) is not None:
+        store.unpack(part("store", record))
+    return store
+
+
+# The task of a folder ---------------------------------------------------------------------------------
+
+
+def task_in(folder: str | Path) -> Task:
+    """The run that was begun there."""
+    plan = checkpoints.read(folder)
+    if plan is None:
+        raise FileNotFoundError(f"{folder} has no checkpoint: there is no {checkpoints.PLAN}")
+    with threadpool_limits(limits=1):  # as when it was begun
+        given = given_in(Path(folder), plan)
+    solver, prior = (known(plan[role], names, role) for role, names in (("solver", SOLVERS), ("prior", PRIORS)))
+    named = None if plan["named"] is None else np.array(plan["named"], dtype=np.intp).reshape(-1, 2)
+    keeping = Keeping(**plan["keep"], named=named)
+    settings = {name: plan[name] for name in ("data", "margins", "prior", "solver", "versions", "kinds")}
+    schedule = Schedule(*(plan[name] for name in ("warmup", "draws", "thin")))
+    seeds = np.random.SeedSequence(int(plan["seed"]))
+    problem = Problem(given.scatter, prior, solver, given.latent)
+    return Task(problem, given, settings, schedule, keeping, plan["chains"], seeds)
+
+
+def given_in(folder: Path, plan: Plan) -> Given:
+    """The data, from their copy."""
+    whole = xr.open_zarr(folder / checkpoints.TABLE, consolidated=True, chunks=None).load()
+    table = Observed.from_datasets(whole, xr.Dataset({"latent": ((), 0.0)})).table
+    if matrix := snapshots.read(folder / checkpoints.MATRIX):
+        given = from_scatter(matrix["matrix"], plan["data"]["n"], list(table.query), table.order)
+    elif plan["margins"] == "gaussian":
+        given = as_they_are(table)
+    else:
+        given = in_copula(table, plan["margins"])
+    if given.fingerprint != plan["data"]["sha256"]:
+        raise DamagedError(f"{folder} is damaged: its copy of the data is not what it was")
+    return given
+
+
+def known(described: Mapping[str, Any], names: Mapping[str, Any], role: str) -> Any:
+    """A prior or a solver of this package, made again from its description."""
+    kinds = {kind.__name__: kind for kind in names.values()}
+    options = dict(described)
+    if (name := options.pop("name")) not in kinds:
+        raise ValueError(f"the {role} {name} is not of this package: go on by the same call of estimate")
+    return kinds[name](**options)
+
+
+# How far it is ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a run has come.
+
+    Attributes
+    ----------
+    running : bool
+        Whether a process is at work on it.
+    chains : pandas.DataFrame
+        A row per chain: its phase, sweeps done, draws kept, and the seconds since its last snapshot.
+    sweeps, draws : int
+        What was asked of each chain.
+    rhat : float
+        The worst of W11's diagonal, the explained variances and the hyperparameters over the draws that all chains
+        have; missing before there are four.
+    """
+
+    running: bool
+    chains: pd.DataFrame
+    sweeps: int
+    draws: int
+    rhat: float
+
+    @property
+    def finished(self) -> bool:
+        """Whether all chains have all their draws."""
+        return bool((self.chains["sweeps"] == self.sweeps).all())
+
+    @property
+    def sentence(self) -> str:
+        """In a line."""
+        state = "finished" if self.finished else "running" if self.running else "stopped"
+        done = self.chains["sweeps"].sum() / (self.sweeps * len(self.chains))
+        agree = "" if np.isnan(self.rhat) else f"; worst R-hat so far {self.rhat:.3f}"
+        return (
+            f"{state}, {done:.0%} of all sweeps done, {self.chains['draws'].min():,} draws in every chain{agree}"
+        )
+
+
+def status(folder: str | Path) -> Status:
+    """How far a run with a checkpoint has come, as of its last snapshots; it may be running meanwhile."""
+    plan = checkpoints.read(folder)
+    if plan is None:
+        raise FileNotFoundError(f"{folder} has no checkpoint: there is no {checkpoints.PLAN}")
+    schedule = Schedule(*(plan[name] for name in ("warmup", "draws", "thin")))
+    seen = [reached(Path(folder), chain, schedule) for chain in range(plan["chains"])]
+    chains = pd.DataFrame([row for row, _ in seen]).rename_axis("chain")
+    rhat = agreement([draws for _, draws in seen])
+    return Status(checkpoints.is_running(Path(folder)), chains, schedule.sweeps, schedule.draws, rhat)
+
+
+def reached(folder: Path, chain: int, schedule: Schedule) -> tuple[dict[str, Any], Array]:
+    """Where a chain is, and the draws of what is watched: (draw, quantity)."""
+    for phase in (SAMPLING, WARMUP):
+        path = Saver(folder).path(chain, phase)
+        if record := snapshots.read(path, is_watched):
+            count, age = int(record.pop("count")), time.time() - path.stat().st_mtime
+            kept = max(0, count - schedule.warmup) // schedule.thin
+            return {"phase": phase, "sweeps": count, "draws": kept, "seconds_ago": round(age, 1)}, watched(record)
+    return {"phase": "waiting", "sweeps": 0, "draws": 0, "seconds_ago": np.nan}, np.empty((0, 0))
+
+
+def is_watched(name: str) -> bool:
+    """Of the arrays in a snapshot: the count of sweeps; draws of W11, explained variances, hyperparameters."""
+    *_, group, quantity = ("", *name.split("."))
+    large = ("W12", "W22_diagonal", *EFFORT)
+    return name == "count" or (group == "arrays" and quantity not in large and not quantity.startswith("kept_"))
+
+
+def watched(record: Record) -> Array:
+    """Draws of these, of W11 its diagonal: (draw, quantity)."""
+    draws = [array.diagonal(axis1=1, axis2=2) if array.ndim == 3 else array for array in record.values()]
+    return np.column_stack(draws) if draws else np.empty((0, 0))
+
+
+def agreement(chains: list[Array]) -> float:
+    """The worst R-hat over the draws that all chains have."""
+    least = min(map(len, chains))
+    if least < 4:
+        return float("nan")
+    together = np.stack([draws[:least] for draws in chains])
+    return float(convergence({k: together[..., k] for k in range(together.shape[2])})["rhat"].max())

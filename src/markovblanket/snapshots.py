@@ -1,0 +1,182 @@
+"""A chain on disk: all that it needs to go on bit for bit, in one file that is there whole or not at all.
+
+Arrays by name in NumPy's own archive, uncompressed; the generator's state as JSON. Nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from markovblanket.contracts import ChainState, Columns
+
+Record = dict[str, npt.NDArray[Any]]
+
+# A snapshot is taken after so many times the time that the last one took, if that is longer than was asked for.
+COST = 20.0
+
+
+class DamagedError(ValueError):
+    """A file that is not what was written."""
+
+
+def write(path: Path, record: Mapping[str, npt.NDArray[Any]]) -> None:
+    """The record under that name, at once: whenever the machine stops, the old file is there or the new one."""
+    draft = path.with_name(f"{path.name}.part")
+    try:
+        with draft.open("wb") as file:
+            np.savez(file, **record)  # type: ignore[arg-type]
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def read(path: Path, wanted: Callable[[str], bool] = lambda name: True) -> Record | None:
+    """What was written, or those names that are wanted; None if nothing was."""
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files if wanted(name)}
+    except FileNotFoundError:
+        return None
+    except (zipfile.BadZipFile, ValueError, EOFError, KeyError, OSError) as error:
+        raise DamagedError(f"{path} is damaged: {error}") from None
+
+
+# Parts of a record ------------------------------------------------------------------------------------
+
+
+def inside(name: str, record: Mapping[str, npt.NDArray[Any]]) -> Record:
+    """The record as a part of another one.
+
+    >>> inside("state", {"W11": np.eye(1)})
+    {'state.W11': array([[1.]])}
+    """
+    return {f"{name}.{key}": array for key, array in record.items()}
+
+
+def part(name: str, record: Mapping[str, npt.NDArray[Any]]) -> Record:
+    """The part of that name.
+
+    >>> part("state", {"state.W11": np.eye(1), "moments.sum": np.eye(1)})
+    {'W11': array([[1.]])}
+    """
+    return {key[len(name) + 1 :]: array for key, array in record.items() if key.startswith(f"{name}.")}
+
+
+def from_generator(rng: np.random.Generator) -> npt.NDArray[Any]:
+    """Where a generator stands, as bytes of JSON."""
+    return np.frombuffer(json.dumps(rng.bit_generator.state).encode(), dtype=np.uint8)
+
+
+def to_generator(array: npt.NDArray[Any]) -> np.random.Generator:
+    """A generator that goes on from there.
+
+    >>> rng = np.random.default_rng(1)
+    >>> to_generator(from_generator(rng)).random() == rng.random()
+    True
+    """
+    try:
+        bits = np.random.PCG64()
+        bits.state = json.loads(array.astype(np.uint8).tobytes())
+    except (ValueError, TypeError, KeyError) as error:
+        raise DamagedError(f"the state of a generator is damaged: {error}") from None
+    return np.random.Generator(bits)
+
+
+def from_state(state: ChainState) -> Record:
+    """A state by names."""
+    matrices = {name: getattr(state, name) for name in ("W11", "W12", "T")}
+    hyper = {name: np.asarray(value) for name, value in state.hyper.items()}
+    moving = {} if state.columns is None else {"X1": state.columns.X1, "X2": state.columns.X2}
+    return matrices | inside("hyper", hyper) | inside("columns", moving)
+
+
+def to_state(record: Record) -> ChainState:
+    """The state of these names."""
+    hyper = {name: array.item() for name, array in part("hyper", record).items()}
+    moving = part("columns", record)
+    columns = Columns(moving["X1"], moving["X2"]) if moving else None
+    return ChainState(record["W11"], record["W12"], record["T"], hyper, columns)
+
+
+# When -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Saver:
+    """Writes snapshots of chains into a folder that exists, each chain at most once in ``every`` seconds."""
+
+    folder: Path
+    every: float = 0.0
+
+    @property
+    def has_any(self) -> bool:
+        """Whether some chain has left a snapshot."""
+        return any(self.folder.glob("chain-*.npz"))
+
+    def path(self, chain: int, phase: str) -> Path:
+        """The file of a chain in a phase."""
+        return self.folder / f"chain-{chain}.{phase}.npz"
+
+
+def saving(saver: Saver | None, chain: int, phase: str) -> Saving | Silent:
+    """Of a chain in a phase; without a saver, nothing is written."""
+    return Silent() if saver is None else Saving(saver.path(chain, phase), Clock(saver.every, time.monotonic()))
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """The snapshots of one chain in one phase."""
+
+    path: Path
+    clock: Clock
+
+    def last(self) -> Record | None:
+        """The last one, if there is one."""
+        return read(self.path)
+
+    def __call__(self, record: Callable[[], Record], now: bool = False) -> None:
+        """Between sweeps: asks for the record and writes it if it is time for that, or ``now``."""
+        begin = time.monotonic()
+        if now or self.clock.due(begin):
+            write(self.path, record())
+            self.clock.wrote(begin, time.monotonic())
+
+
+class Silent:
+    """No snapshots."""
+
+    def last(self) -> None:
+        """There is none."""
+
+    def __call__(self, record: Callable[[], Record], now: bool = False) -> None:
+        """Nothing to do."""
+
+
+@dataclass(slots=True)
+class Clock:
+    """When the last snapshot ended and how long it took: a twentieth of the time at most is spent on them."""
+
+    every: float
+    last: float
+    took: float = 0.0
+
+    def due(self, now: float) -> bool:
+        """Whether it is time for the next."""
+        return now - self.last >= max(self.every, COST * self.took)
+
+    def wrote(self, begin: float, end: float) -> None:
+        """Note one."""
+        self.last, self.took = end, end - begin

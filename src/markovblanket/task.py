@@ -1,0 +1,116 @@
+"""A run that is ready to go: data, sampler, schedule and seed; and what becomes of it."""
+
+from __future__ import annotations
+
+import platform
+import warnings
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from markovblanket import checkpoints, snapshots
+from markovblanket.chains import Schedule, run
+from markovblanket.contracts import Array, Problem, Sampler
+from markovblanket.diagnosis import ConvergenceWarning
+from markovblanket.given import Given, digest
+from markovblanket.keeping import Keeping
+from markovblanket.observed import Observed
+from markovblanket.posterior import Posterior
+from markovblanket.snapshots import Saver
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is run, and how long; ``settings`` tell all else that is needed to do it again."""
+
+    problem: Problem | Sampler[Any]
+    given: Given
+    settings: Mapping[str, Any]
+    schedule: Schedule
+    keeping: Keeping
+    chains: int
+    seeds: np.random.SeedSequence
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        """All settings."""
+        run_by = {"chains": self.chains, "seed": str(self.seeds.entropy), "keep": self.keeping.settings}
+        return {**self.settings, **asdict(self.schedule), **run_by}
+
+    def run(self, n_jobs: int | None, progress: bool, checkpoint: str | Path | None = None) -> Posterior:
+        """Run the chains, name what they drew, and warn unless they agree."""
+        with self.opened(checkpoint) as saver:
+            keep = self.keeping.keep(self.schedule.draws, goes_on=saver is not None and saver.has_any)
+            arrays = run(
+                self.problem,
+                self.schedule,
+                chains=self.chains,
+                seed=self.seeds,
+                n_jobs=n_jobs,
+                progress=progress,
+                keep=keep,
+                saver=saver,
+            )
+            posterior = self.posterior(arrays)
+        warn_unless_converged(posterior)
+        return posterior
+
+    def opened(self, checkpoint: str | Path | None) -> AbstractContextManager[Saver | None]:
+        """A folder for this run, if one was named."""
+        if checkpoint is None:
+            return nullcontext()
+        names = {"query": self.given.query, "variables": digest(repr(self.given.rest).encode())}
+        named = None if self.keeping.named is None else self.keeping.named.tolist()
+        return checkpoints.opened(checkpoint, {**names, **self.plan, "named": named}, self.write_data)
+
+    def write_data(self, folder: Path) -> None:
+        """All that is needed to go on without the table itself."""
+        table = self.observed(np.empty((1, 1, self.given.table.n, 0))).to_datasets()["table"]
+        table.to_zarr(folder / checkpoints.TABLE, mode="w", zarr_format=2, consolidated=True)
+        if self.given.matrix is not None:
+            snapshots.write(folder / checkpoints.MATRIX, {"matrix": self.given.matrix})
+
+    def posterior(self, arrays: dict[str, Array]) -> Posterior:
+        """What the chains drew, with names."""
+        given, latent, draws = self.given, arrays.pop("latent", None), arrays["W11"].shape[1]
+        observed = self.observed(np.empty((self.chains, draws, given.table.n, 0)) if latent is None else latent)
+        return self.keeping.posterior(arrays, given.query, given.rest, observed, self.plan | {"draws": draws})
+
+    def observed(self, latent: Array) -> Observed:
+        """The table with the latent columns that were kept; without any where nothing moves."""
+        given = self.given
+        if given.latent is None or not latent.size:
+            return Observed.of(given.table, given.margins, [], latent[..., :0])
+        names = [*(given.query[k] for k in given.latent.query), *(given.rest[k] for k in given.latent.rest)]
+        every = self.schedule.latent_every(latent[0, 0].size)
+        return Observed.of(given.table, given.margins, names, latent, every)
+
+
+def described(given: Given, parts: Mapping[str, Any]) -> dict[str, Any]:
+    """All that is needed to do it again, but for the schedule and the seed."""
+    by_role = {
+        role: {"name": type(part).__name__, **(asdict(part) if hasattr(part, "__dataclass_fields__") else {})}
+        for role, part in parts.items()
+    }
+    packages = ("markovblanket", "numpy", "scipy")
+    versions = {"python": platform.python_version()} | {name: metadata.version(name) for name in packages}
+    p, q = given.scatter.S12.shape
+    data = {"n": given.scatter.n, "p": p, "q": q, "sha256": given.fingerprint}
+    return {"data": data, "margins": given.margins, **by_role, "versions": versions}
+
+
+def warn_unless_converged(posterior: Posterior) -> None:
+    """Say loudly what is wrong with the chains."""
+    problems = posterior.diagnostics().problems
+    if problems:
+        more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
+        warnings.warn(
+            f"not converged: {'; '.join(problems[:3])}{more}. Ask for more warmup and draws",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
