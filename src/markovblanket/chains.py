@@ -114,7 +114,8 @@ def warm_chain(
                 chain.moments.add(sampler.cross(chain.state))
             tick(chain.count)
             save(chain.pack)
-            act_on_signals()
+            with save.at_the_latest(chain.pack):
+                act_on_signals()
         save(chain.pack, now=True)
     return chain
 
@@ -154,7 +155,8 @@ def sample_chain(
                 watch(draw)
             tick(chain.count)
             save(record)
-            act_on_signals()
+            with save.at_the_latest(record):
+                act_on_signals()
         save(record, now=True)
     return store.collect()
 

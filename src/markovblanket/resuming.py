@@ -74,11 +74,13 @@ def load(path: str | Path) -> Posterior:
     """
     if checkpoints.read(path) is None:
         return posterior.load(path)
-    task = task_in(path)
-    stores = [drawn(Path(path), chain, task.schedule.draws) for chain in range(task.chains)]
-    least = min(store.filled for store in stores)
+    seen, task = status(path), task_in(path)
+    if seen.finished:
+        return resume(path, progress=False)
+    least = int(seen.chains["draws"].min())
     if task.keeping.kept != "draws" or not least:
-        raise ValueError(f"{path} cannot be read yet: {status(path).sentence}")
+        raise ValueError(f"{path} cannot be read yet: {seen.sentence}")
+    stores = [drawn(Path(path), chain, task.schedule.draws) for chain in range(task.chains)]
     return task.posterior(KeepDraws(least).gather([store.first(least) for store in stores]))
 
 

@@ -9,7 +9,8 @@ import json
 import os
 import time
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -154,6 +155,15 @@ class Saving:
             write(self.path, record())
             self.clock.wrote(begin, time.monotonic())
 
+    @contextmanager
+    def at_the_latest(self, record: Callable[[], Record]) -> Iterator[None]:
+        """If what is done here ends the run, a last one."""
+        try:
+            yield
+        except BaseException:
+            self(record, now=True)
+            raise
+
 
 class Silent:
     """No snapshots."""
@@ -163,6 +173,10 @@ class Silent:
 
     def __call__(self, record: Callable[[], Record], now: bool = False) -> None:
         """Nothing to do."""
+
+    def at_the_latest(self, record: Callable[[], Record]) -> AbstractContextManager[None]:
+        """Nothing to do."""
+        return nullcontext()
 
 
 @dataclass(slots=True)

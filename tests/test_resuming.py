@@ -1,0 +1,302 @@
+"""Runs that are killed, cut off or out of space go on bit for bit; runs of others are refused."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import multiprocessing
+import os
+import resource
+import signal
+import subprocess
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+
+import markovblanket as mb
+from markovblanket import checkpoints, snapshots
+from markovblanket.gibbs import Blanket
+
+SCHEDULE = {"chains": 2, "warmup": 60, "draws": 40, "thin": 2}
+DATA = {
+    "continuous": mb.simulate(rows=60, query=2, rest=8, seed=1),
+    "mixed": mb.simulate(rows=60, query=3, rest=9, kinds="mixed", missing=0.1, seed=2),
+}
+SMALL = DATA["continuous"]
+
+
+def fitted(kind="continuous", **options):
+    options = {**SCHEDULE, "seed": 3, "progress": False, **options}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mb.ConvergenceWarning)
+        return mb.estimate(DATA[kind].table, DATA[kind].query, **options)
+
+
+def resumed(folder, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mb.ConvergenceWarning)
+        return mb.resume(folder, progress=False, **options)
+
+
+def loaded(folder):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mb.ConvergenceWarning)
+        return mb.load(folder)
+
+
+def same(one, other):
+    """Every array of both posteriors, the latent columns and the statistics included."""
+    first, second = one.datasets(), other.datasets()
+    assert first.keys() == second.keys()
+    for name, group in first.items():
+        assert group.identical(second[name].assign_attrs(group.attrs)), name
+
+
+def in_a_child(work):
+    """A process of its own, which can be killed."""
+    child = multiprocessing.get_context("fork").Process(target=work)
+    child.start()
+    return child
+
+
+# Killed -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "keep", "prior"),
+    [("continuous", "draws", "laplace"), ("mixed", "draws", "spike-slab"), ("mixed", "summary", "spike-slab")],
+)
+def test_a_run_killed_at_random_moments_is_the_run_that_was_not(kind, keep, prior, tmp_path, monkeypatch):
+    """At least seven kills each, in both phases, of a real process that takes snapshots half of the time."""
+    monkeypatch.setattr(checkpoints, "EVERY", 0.0)
+    monkeypatch.setattr(snapshots, "COST", 1.0)
+    options = {"keep": keep, "prior": prior, "warmup": 500, "draws": 250}
+    whole, folder = fitted(kind, **options), tmp_path / "run"
+    rng, phases, kills = np.random.default_rng(4), set(), 0
+    while kills < 7 or not {"warmup", "sampling"} <= phases:
+        child = in_a_child(partial(fitted, kind, checkpoint=folder, **options))
+        child.join(rng.uniform(0.1, 0.6))
+        if child.is_alive():
+            os.kill(child.pid, signal.SIGKILL)
+            child.join()
+            kills += 1
+            phases |= set(mb.status(folder).chains["phase"]) if checkpoints.read(folder) else set()
+        else:  # it got through: once more from the start
+            same(whole, resumed(folder))
+            folder = tmp_path / f"run-{kills}"
+    for again in (resumed(folder), loaded(folder), fitted(kind, checkpoint=folder, **options)):
+        same(whole, again)
+
+
+def test_nor_does_it_matter_how_the_chains_are_spread(tmp_path):
+    whole = fitted("mixed")
+    same(whole, fitted("mixed", checkpoint=tmp_path / "run", n_jobs=2))
+    same(whole, resumed(tmp_path / "run", n_jobs=2))
+
+
+def test_an_interrupted_run_says_how_far_it_is_and_goes_on(tmp_path, monkeypatch):
+    """Ctrl-C is acted on between two sweeps, and the chain of that moment is kept."""
+    folder, sweeps, sweep = tmp_path / "run", itertools.count(1), Blanket.sweep
+
+    def interrupted(self, rng, state):
+        if next(sweeps) == 130:
+            os.kill(os.getpid(), signal.SIGINT)
+        return sweep(self, rng, state)
+
+    monkeypatch.setattr(Blanket, "sweep", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fitted(checkpoint=folder)
+    monkeypatch.undo()
+    seen = mb.status(folder)
+    assert seen.chains["sweeps"].tolist() == [60 + 10, 60]
+    assert (seen.running, seen.finished) == (False, False)
+    same(fitted(), resumed(folder))
+
+
+# Out of space -----------------------------------------------------------------------------------------
+
+
+def test_a_full_disk_costs_nothing_that_was_there(tmp_path, monkeypatch):
+    """A file system of 400 kilobytes, if one may be mounted here, else a limit on the size of files."""
+    monkeypatch.setattr(checkpoints, "EVERY", 0.0)
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(disk)], capture_output=True)
+    try:
+        child = in_a_child(partial(out_of_space, disk / "run", limited=mounted.returncode != 0))
+        child.join()
+        assert child.exitcode == 0
+        assert not list((disk / "run").glob("*.part"))
+        assert 0 < mb.status(disk / "run").chains["sweeps"].sum() < 2 * (60 + 4000)
+        if mounted.returncode == 0:
+            subprocess.run(["mount", "-o", "remount,size=40m", str(disk)], check=True)
+        same(fitted(draws=2000), resumed(disk / "run"))
+    finally:
+        if mounted.returncode == 0:
+            subprocess.run(["umount", str(disk)], check=True)
+
+
+def out_of_space(folder, limited):
+    """Ends well if the run does not, for want of space."""
+    if limited:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))
+    try:
+        fitted(draws=2000, checkpoint=folder)
+    except OSError:
+        os._exit(0)
+    os._exit(1)
+
+
+# Growing and looking ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", DATA)
+def test_a_finished_run_grows(kind, tmp_path):
+    fitted(kind, checkpoint=tmp_path / "run")
+    same(fitted(kind, draws=70), resumed(tmp_path / "run", draws=70))
+    assert mb.status(tmp_path / "run").draws == 70
+
+
+@pytest.mark.parametrize("kind", DATA)
+def test_a_run_under_way_can_be_read_as_far_as_it_is(kind, tmp_path, monkeypatch):
+    folder = tmp_path / "run"
+    short = fitted(kind, draws=25, checkpoint=folder)
+    plan = json.loads((folder / "plan.json").read_text())
+    (folder / "plan.json").write_text(json.dumps(plan | {"draws": 40}))  # as if 15 draws were still to come
+    partial = mb.load(folder)
+    assert partial.settings["draws"] == 25
+    np.testing.assert_array_equal(partial.W12, short.W12)
+    assert partial.edges(all=True).equals(short.edges(all=True))
+    seen = mb.status(folder)
+    assert seen.chains["draws"].tolist() == [25, 25]
+    assert "stopped, 79% of all sweeps done, 25 draws in every chain; worst R-hat so far" in seen.sentence
+    assert seen.rhat > 0.9
+
+
+def test_what_cannot_be_read_yet_says_how_far_it_is(tmp_path):
+    folder = tmp_path / "run"
+    same(fitted(checkpoint=folder, keep="summary"), resumed(folder))
+    (folder / "chain-1.sampling.npz").unlink()
+    with pytest.raises(ValueError, match="cannot be read yet: stopped, 71% of all sweeps done, 0 draws"):
+        mb.load(folder)
+    for file in folder.glob("chain-*.npz"):
+        file.unlink()
+    with pytest.raises(ValueError, match="stopped, 0% of all sweeps done, 0 draws"):
+        mb.load(folder)
+
+
+def test_a_saved_posterior_is_read_as_before(tmp_path):
+    posterior = fitted()
+    posterior.save(tmp_path / "saved")
+    same(posterior, mb.load(tmp_path / "saved"))
+
+
+@pytest.mark.parametrize("margins", ["gaussian", "rank"])
+def test_the_folder_alone_is_enough(margins, tmp_path):
+    options = {"margins": margins, "prior": mb.Horseshoe(edges=3), "named": [("Q1", "V3")], "keep": "summary"}
+    whole = fitted(checkpoint=tmp_path / "run", **options)
+    same(whole, resumed(tmp_path / "run"))
+    assert "Q1~V3" in whole.draws["edge"]
+
+
+def test_so_it_is_for_a_scatter_matrix(tmp_path):
+    X = SMALL.table.to_numpy()
+    asked = {"scatter": X.T @ X, "n": len(X), "query": ["Q2"], "names": list(SMALL.table), "solver": "dense"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mb.ConvergenceWarning)
+        whole = mb.estimate(**asked, **SCHEDULE, seed=1, progress=False, checkpoint=tmp_path / "run")
+    same(whole, resumed(tmp_path / "run"))
+
+
+def test_without_a_seed_the_run_keeps_its_own(tmp_path):
+    first = fitted(seed=None, checkpoint=tmp_path / "run")
+    same(first, fitted(seed=None, checkpoint=tmp_path / "run"))
+    assert not np.array_equal(first.W12, fitted(seed=None).W12)
+
+
+# Refused ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("checkpoints") / "run"
+    fitted(checkpoint=folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"kind": "mixed"}, "its data are others"),
+        ({"seed": 4}, "seed is '3' there, '4' here"),
+        ({"prior": "laplace"}, "prior.name is 'SpikeSlab' there, 'Laplace' here"),
+        ({"warmup": 61}, "warmup is 60 there, 61 here"),
+        ({"draws": 39}, "draws is 40 there, 39 here"),
+        ({"chains": 3}, "chains is 2 there, 3 here"),
+        ({"margins": "gaussian"}, "margins is 'auto' there, 'gaussian' here"),
+        ({"keep": "summary"}, "keep.kept is 'draws' there, 'summary' here"),
+    ],
+)
+def test_another_run_is_refused_and_the_difference_named(run, changed, message):
+    before = sorted((entry.name, entry.stat().st_mtime_ns) for entry in run.iterdir() if entry.name != "lock")
+    with pytest.raises(ValueError, match=message):
+        fitted(checkpoint=run, **changed)
+    assert before == sorted((e.name, e.stat().st_mtime_ns) for e in run.iterdir() if e.name != "lock")
+
+
+def test_so_are_the_same_numbers_under_other_names(run):
+    table = SMALL.table.rename(columns={"V1": "V9"})
+    with pytest.raises(ValueError, match="variables is"), warnings.catch_warnings():
+        mb.estimate(table, SMALL.query, **SCHEDULE, seed=3, progress=False, checkpoint=run)
+
+
+def test_another_version_is_refused(run, monkeypatch):
+    plan = (run / "plan.json").read_text()
+    old = json.loads(plan)
+    old["versions"]["markovblanket"] = "0.0.1"
+    (run / "plan.json").write_text(json.dumps(old))
+    with pytest.raises(ValueError, match=r"versions\.markovblanket is '0\.0\.1' there"):
+        fitted(checkpoint=run)
+    (run / "plan.json").write_text(json.dumps({**old, "format": 99}))
+    with pytest.raises(ValueError, match="another format"):
+        fitted(checkpoint=run)
+    (run / "plan.json").write_text(plan)
+
+
+def test_a_summary_does_not_grow(tmp_path):
+    fitted(checkpoint=tmp_path / "run", keep="summary")
+    with pytest.raises(ValueError, match="cannot grow"):
+        resumed(tmp_path / "run", draws=50)
+
+
+def test_a_folder_in_use_is_refused(run):
+    with checkpoints.locked(run):
+        assert mb.status(run).running
+        with pytest.raises(RuntimeError, match=f"in use by a run that has not ended \\(process {os.getpid()}\\)"):
+            fitted(checkpoint=run)
+    assert not mb.status(run).running
+
+
+def test_folders_of_others_are_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").write_text("...")
+    with pytest.raises(FileExistsError, match="has no checkpoint"):
+        fitted(checkpoint=tmp_path)
+    with pytest.raises(FileExistsError, match="has no checkpoint"):
+        fitted(checkpoint=tmp_path / "thesis.tex")
+    for look in (mb.resume, mb.status):
+        with pytest.raises(FileNotFoundError, match="has no checkpoint"):
+            look(tmp_path)
+
+
+def test_damage_is_told(tmp_path):
+    folder = tmp_path / "run"
+    fitted(checkpoint=folder)
+    whole = (folder / "chain-0.sampling.npz").read_bytes()
+    (folder / "chain-0.sampling.npz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=r"chain-0\.sampling\.npz is damaged"):
+        resumed(folder)
+    (folder / "plan.json").write_text("{")
+    with pytest.raises(ValueError, match=r"plan\.json is damaged"):
+        resumed(folder)
