@@ -33,8 +33,8 @@ def problem(p, q, n, seed=0):
 @pytest.mark.parametrize("size", [(1, 1, 3), (1, 5, 9), (3, 4, 20), (2, 64, 30), (3, 150, 40), (5, 200, 12)])
 def test_compiled_draw_is_the_plain_one(size, monkeypatch):
     """With every entry decided on its own, random number for random number."""
-    right = coordinates.visit
-    monkeypatch.setattr(coordinates, "visit", lambda *given: right(*given, 0.0))
+    right = coordinates.sweep
+    monkeypatch.setattr(coordinates, "sweep", lambda *given: right(*given, 0.0))
     data, state, rng = problem(*size)
     twin = np.random.default_rng()
     for _ in range(5):
@@ -85,8 +85,8 @@ def exact(rng, size, probability, laws, shape):
 @pytest.mark.parametrize("given", [(0.35, 0.8), (0.1, 4.0)], ids=str)
 def test_draws_keep_the_enumerated_law(given, rare, monkeypatch):
     """From exact draws, one draw later: sets by chi-square, entries by their moments; 1e-7 each."""
-    right, prior = coordinates.visit, SpikeSlab(*given)
-    monkeypatch.setattr(coordinates, "visit", lambda *arguments: right(*arguments, rare))
+    right, prior = coordinates.sweep, SpikeSlab(*given)
+    monkeypatch.setattr(coordinates, "sweep", lambda *arguments: right(*arguments, rare))
     data, state, rng = problem(2, 3, 12, seed=3)
     probability, laws = enumerated(data, state, prior)
     before = exact(rng, 20_000, probability, laws, state.W12.shape)

@@ -39,6 +39,35 @@ MOST = 150
 
 
 @njit(cache=True)
+def sweep(
+    rng: np.random.Generator,
+    W21: Array,
+    U: Array,
+    R: Array,
+    FT: Array,
+    a: Array,
+    odds: float,
+    v: float,
+    passes: int,
+    rare: float = RARE,
+) -> int:
+    """So many times: every entry visited, one that is not zero relocated, all of those redrawn.
+
+    In one compiled function, because to hand over a generator takes as long as a pass over a small problem.
+    ``W21`` and ``R`` change in place. Returns how many entries the visits have changed.
+    """
+    changes = 0
+    for _ in range(passes):
+        changes += visit(rng, W21, U, R, FT, a, odds, v, rare)
+        neighbours, queries = np.nonzero(W21)
+        if len(queries):
+            k = rng.integers(0, len(queries))
+            relocate(rng, W21, U, R, FT, a, v, queries[k], neighbours[k])
+            redraw(rng, W21, U, R, FT, v)
+    return changes
+
+
+@njit(cache=True)
 def visit(
     rng: np.random.Generator,
     W21: Array,

@@ -77,14 +77,8 @@ class SpikeSlab(ScaleMixture):
         odds, slab = self.zero_law(state.hyper)
         U, FT = np.linalg.inv(state.W11), np.ascontiguousarray(scatter.F.T)
         W21, a = state.W12.T.copy(order="C"), 1.0 + scatter.column_sizes
-        R, changes = scatter.Y + U @ scatter.times_factor(state.W12), 0
-        for _ in range(passes(len(U), *FT.shape)):
-            changes += coordinates.visit(rng, W21, U, R, FT, a, odds, slab)
-            neighbours, queries = np.nonzero(W21)
-            if len(queries):
-                k = rng.integers(len(queries))
-                coordinates.relocate(rng, W21, U, R, FT, a, slab, queries[k], neighbours[k])
-                coordinates.redraw(rng, W21, U, R, FT, slab)
+        R = scatter.Y + U @ scatter.times_factor(state.W12)
+        changes = coordinates.sweep(rng, W21, U, R, FT, a, odds, slab, passes(len(U), *FT.shape))
         return W21.T.copy(order="C"), SolveInfo(changes)
 
     def zero_law(self, hyper: Hyper) -> tuple[float, float]:
