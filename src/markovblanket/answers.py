@@ -24,6 +24,7 @@ class EdgeAnswers:
     streams: xr.Dataset | None
     observed: Observed
     settings: dict[str, Any]
+    inclusion_other: pd.DataFrame | None
 
     @property
     def W11(self) -> xr.DataArray:
@@ -91,11 +92,17 @@ class EdgeAnswers:
         exact_zeros = self.settings.get("prior", {}).get("name") == "SpikeSlab"
         return self._frame(sources.inclusion(self._edges, exact_zeros))
 
+    @property
+    def inclusion_either(self) -> pd.DataFrame:
+        """The larger of both ends' probabilities where a second look was taken, else :attr:`inclusion`."""
+        other = self.inclusion_other
+        return self.inclusion if other is None else self._frame(np.fmax(self.inclusion, other).to_numpy())
+
     def selected(
         self, level: float | None = None, *, fdr: float | None = None, inclusion: float | None = None
     ) -> pd.DataFrame:
         """Which pairs a rule selects, as in :meth:`edges`: query by variable, true or false."""
-        included = self.inclusion.to_numpy()
+        included = self.inclusion_either.to_numpy()
         known = None if np.isnan(included).any() else included
         probability = self.sign_probability.to_numpy()
         return self._frame(selection.select(probability, known, level=level, fdr=fdr, inclusion=inclusion))
@@ -112,7 +119,8 @@ class EdgeAnswers:
 
         Without a rule, if the prior has exact zeros: those with at least a probability of inclusion that is 1/2,
         or less if that makes the expected f-score larger and leaves half of the edges expected to be there
-        (``markovblanket.selection.least_inclusion``). Else: those whose 95 % interval excludes zero.
+        (``markovblanket.selection.least_inclusion``); with a second look, the likelier end counts. Without exact
+        zeros: those whose 95 % interval excludes zero.
 
         Parameters
         ----------
@@ -123,7 +131,7 @@ class EdgeAnswers:
             zeros, that bounds the expected share of edges that are not there; where it has none, every weight has
             a sign, true zeros included, and only wrong signs are counted.
         inclusion : float, optional
-            Instead: those whose probability of inclusion is at least this.
+            Instead: those whose probability of inclusion, with a second look that of either end, is at least this.
         all : bool
             Instead: every pair.
 
@@ -132,7 +140,8 @@ class EdgeAnswers:
         pandas.DataFrame
             A row per edge: query, variable; mean ``weight``, ``sd``, and ``lower``, ``upper`` ends of the
             central interval at ``level`` (or 95 %); ``partial_correlation`` (mean); ``sign_probability`` of the
-            likelier sign; ``inclusion`` (missing if the prior has no exact zero); ``rhat`` and bulk ``ess``,
+            likelier sign; ``inclusion`` (missing if the prior has no exact zero), with a second look also
+            ``inclusion_other``, seen from the variable's own end, of the likely ones; ``rhat`` and bulk ``ess``,
             missing for an edge that is never included.
             With a summary, R-hat is the plain one of half chains (else ArviZ's, rank-normalised), ESS that of
             the mean by batches, and the interval is read off a histogram.
@@ -143,7 +152,9 @@ class EdgeAnswers:
     def edges_at(self, i: Positions, j: Positions, level: float = DEFAULT_LEVEL) -> pd.DataFrame:
         """The table of :meth:`edges` for any pairs: positions of query and of remaining variables."""
         table = self._edges.table(i, j, level)
-        table.insert(table.columns.get_loc("rhat"), "inclusion", self.inclusion.to_numpy()[i, j])
+        for name, matrix in (("inclusion", self.inclusion), ("inclusion_other", self.inclusion_other)):
+            if matrix is not None:
+                table.insert(table.columns.get_loc("rhat"), name, matrix.to_numpy()[i, j])
         return edgetable.surest_first({"query": take(self.query, i), "variable": take(self.variables, j)}, table)
 
     def query_edges(

@@ -35,6 +35,7 @@ def estimate(
     margins: str = "auto",
     kinds: Mapping[Any, Any] | None = None,
     solver: str | Solver = "dual",
+    second_look: bool | str = "auto",
     chains: int = 4,
     warmup: int = 1000,
     draws: int = 1000,
@@ -75,6 +76,10 @@ def estimate(
         With a copula: kinds that were inferred wrongly, ``{"stage": ["I", "II", "III"], "dose": "ordinal"}``.
     solver : str or solver
         ``"dual"``, linear in the number of variables, or ``"dense"``, the slow reference.
+    second_look : bool or str
+        Whether likely edges are also looked at from their other ends, each variable as a query of its own: then
+        ``edges()`` goes by the likelier end, and finds more. ``"auto"``: with exact zeros, unless it takes long.
+        See :func:`second_look` for the same at any length.
     chains, warmup, draws, thin : int
         Independent chains; sweeps discarded; draws kept per chain; sweeps per kept draw.
     seed : int, optional
@@ -123,7 +128,9 @@ def estimate(
     keeping = decide(keep, named, (given.query, given.rest), chains, schedule)
     declared = None if kinds is None else {str(name): _plain(kind) for name, kind in kinds.items()}
     settings = described(given, {"prior": problem.prior, "solver": problem.solver}) | {"kinds": declared}
-    task = Task(problem, given, settings, schedule, keeping, chains, seeds)
+    if second_look not in (True, False, "auto"):
+        raise ValueError(f"second_look={second_look!r}: True, False or 'auto'")
+    task = Task(problem, given, settings, schedule, keeping, chains, seeds, second_look)
     return task.run(n_jobs, progress, checkpoint)
 
 

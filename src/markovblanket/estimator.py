@@ -41,6 +41,8 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
         such as ``Laplace(gamma=200)``.
     solver : str or solver
         ``"dual"``, linear in the number of features, or ``"dense"``, the slow reference.
+    second_look : bool or str
+        Whether likely edges are also looked at from their other ends; see :func:`markovblanket.estimate`.
     level : float, optional
         Select where the central credible interval at this level excludes zero; by default, the posterior's
         own rule.
@@ -96,6 +98,7 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
         prior: str | Prior = "spike-slab",
         *,
         solver: str | Solver = "dual",
+        second_look: bool | str = "auto",
         level: float | None = None,
         fdr: float | None = None,
         inclusion: float | None = None,
@@ -110,6 +113,7 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
     ) -> None:
         self.prior = prior
         self.solver = solver
+        self.second_look = second_look
         self.level = level
         self.fdr = fdr
         self.inclusion = inclusion
@@ -182,6 +186,7 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
             margins="gaussian",
             prior=self.prior,
             solver=self.solver,
+            second_look=self.second_look,
             chains=self.chains,
             warmup=self.warmup,
             draws=self.draws,

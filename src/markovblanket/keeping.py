@@ -64,6 +64,11 @@ class Keeping:
             posterior.draws = saving.complete(Path(self.asked), posterior.datasets(), settings)
         return posterior
 
+    def keep_second_look(self, posterior: Posterior) -> None:
+        """On disk, what was learned after the draws."""
+        if self.kept == "disk":
+            saving.add(Path(self.asked), posterior.datasets(), posterior.settings)
+
 
 def decide(
     keep: str | Path,

@@ -46,6 +46,9 @@ class Posterior(EdgeAnswers):
         What was asked: data, prior, solver, schedule, seed, what was kept and why, versions.
     streams : xarray.Dataset, optional
         Statistics of every edge that were streamed; None where every draw is in memory.
+    inclusion_other : pandas.DataFrame, optional
+        Probabilities of the likely edges, seen from their other ends: query by variable, missing where nobody
+        looked; None without a second look.
     """
 
     def __init__(
@@ -55,9 +58,10 @@ class Posterior(EdgeAnswers):
         observed: Observed,
         settings: Mapping[str, Any],
         streams: xr.Dataset | None = None,
+        inclusion_other: pd.DataFrame | None = None,
     ) -> None:
         self.draws, self.effort, self.observed, self.streams = draws, effort, observed, streams
-        self.settings = dict(settings)
+        self.settings, self.inclusion_other = dict(settings), inclusion_other
 
     # What was drawn -----------------------------------------------------------------------------------
 
@@ -196,7 +200,8 @@ class Posterior(EdgeAnswers):
     def datasets(self) -> dict[str, xr.Dataset]:
         """The data sets of which this posterior is made, by name."""
         streams = {} if self.streams is None else {"streams": self.streams}
-        return {"draws": self.draws, "effort": self.effort, **self.observed.to_datasets(), **streams}
+        looked = {} if self.inclusion_other is None else {"looked": sources.as_dataset(self.inclusion_other)}
+        return {"draws": self.draws, "effort": self.effort, **self.observed.to_datasets(), **streams, **looked}
 
     # Inside -------------------------------------------------------------------------------------------
 
@@ -210,4 +215,5 @@ def load(path: str | Path) -> Posterior:
     """Read back what :meth:`Posterior.save` wrote."""
     groups, settings = saving.read(Path(path))
     observed = Observed.from_datasets(groups["table"], groups["latent"])
-    return Posterior(groups["draws"], groups["effort"], observed, settings, groups.get("streams"))
+    other = sources.as_frame(groups["looked"]) if "looked" in groups else None
+    return Posterior(groups["draws"], groups["effort"], observed, settings, groups.get("streams"), other)

@@ -109,7 +109,8 @@ def task_in(folder: str | Path) -> Task:
     schedule = Schedule(*(plan[name] for name in ("warmup", "draws", "thin")))
     seeds = np.random.SeedSequence(int(plan["seed"]))
     problem = Problem(given.scatter, prior, solver, given.latent)
-    return Task(problem, given, settings, schedule, keeping, plan["chains"], seeds)
+    again = plan["second_look"]["asked"]
+    return Task(problem, given, settings, schedule, keeping, plan["chains"], seeds, again)
 
 
 def given_in(folder: Path, plan: Plan) -> Given:

@@ -16,7 +16,7 @@ from markovblanket.disk import ATTRIBUTES
 
 SETTINGS = "settings.json"
 GROUPS = ("draws", "effort", "table", "latent")
-STREAMS = "streams"
+OPTIONAL = ("streams", "looked")
 DRAWS = "draws.zarr"
 ON_DISK = ("W12", "W22_diagonal")
 FORMAT = 3
@@ -95,6 +95,13 @@ def complete(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str
     return open_draws(path)
 
 
+def add(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, Any]) -> None:
+    """Groups that a whole posterior does not have yet, and its settings anew."""
+    path = path.resolve()
+    write_groups(path, {name: group for name, group in groups.items() if not (path / f"{name}.zarr").exists()})
+    write_settings(path, settings)
+
+
 def open_draws(path: Path) -> xr.Dataset:
     """Draws that stay on disk, but for those that are small."""
     draws = xr.open_zarr(path.resolve() / DRAWS, consolidated=True, chunks=None)
@@ -134,8 +141,7 @@ def read(path: Path) -> tuple[dict[str, xr.Dataset], dict[str, Any]]:
     if absent := [name for name in GROUPS if not (path / f"{name}.zarr").is_dir()]:
         raise ValueError(f"{path} is not a whole saved posterior: {', '.join(absent)} missing")
     groups = {name: read_group(path, name) for name in GROUPS[1:]}
-    if (path / f"{STREAMS}.zarr").is_dir():
-        groups[STREAMS] = read_group(path, STREAMS)
+    groups |= {name: read_group(path, name) for name in OPTIONAL if (path / f"{name}.zarr").is_dir()}
     kept = settings.get("keep", {}).get("kept")
     groups["draws"] = open_draws(path) if kept == "disk" else read_group(path, "draws")
     return groups, settings

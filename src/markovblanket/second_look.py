@@ -32,6 +32,11 @@ from markovblanket.store import Chain, KeepDraws, MemoryStore
 from markovblanket.summaries import convergence, take
 from markovblanket.table import MixedTable, Name
 
+# Of the second look that a fit takes by itself: candidates, chains of so many sweeps, and multiplications at most.
+LEAST = 0.05
+BRIEF = Schedule(warmup=150, draws=350)
+MOST_WORK = 1e10
+
 
 def second_look(
     posterior: Posterior,
@@ -101,24 +106,48 @@ def second_look(
     >>> sorted(looked["variable"][looked["inclusion_both"] > 0.5]), clinic.blanket
     (['V3', 'V4'], {'Q1': ['V3', 'V4']})
     """
-    posterior.observed.require_rows("a second look")
     require_count("chains", chains, 1)
-    names, asked, schedule = candidates(posterior, least), prior_of(posterior), Schedule(warmup, draws, thin)
-    prior = asked.inclusion or float(posterior.draws["inclusion"].mean())
-    given = replace(asked, inclusion=prior)
-    look = Look(posterior.observed.table, posterior.observed.margins, given, schedule, chains)
-    seeds = np.random.SeedSequence(seed).spawn(len(names))
-    seen = joblib.Parallel(n_jobs=n_jobs)(
-        joblib.delayed(look.weights)(child, name) for child, name in zip(seeds, names, strict=True)
-    )
-    weights = np.array(seen).reshape(len(names), chains, draws, len(posterior.query))
-    table = from_both_ends(posterior, names, weights, prior)
+    look, names = Look.of(posterior, Schedule(warmup, draws, thin), chains), candidates(posterior, least)
+    weights = look.all_weights(np.random.SeedSequence(seed), names, n_jobs)
+    table = from_both_ends(posterior, names, weights, look.inclusion)
     warn_unless_converged(table)
     return table
 
 
+def other_ends(
+    posterior: Posterior, wish: bool | str, seeds: np.random.SeedSequence, n_jobs: int | None
+) -> tuple[pd.DataFrame | None, str]:
+    """The likely edges' probabilities from their other ends, query by variable, if that is wished; and why (not).
+
+    ``"auto"``: where it can be had in about the time of the fit itself, by the number of multiplications.
+    """
+    names = candidates(posterior, LEAST) if wish else []
+    if wish == "auto" and (reason := obstacle(posterior, names)):
+        return None, reason
+    if not wish:
+        return None, "not asked for"
+    asked = posterior.settings
+    schedule = Schedule(min(BRIEF.warmup, asked["warmup"]), min(BRIEF.draws, asked["draws"]))
+    look = Look.of(posterior, schedule, min(2, asked["chains"]))
+    seen = (look.all_weights(seeds, names, n_jobs) != 0).mean(axis=(1, 2))
+    other = pd.DataFrame(np.nan, index=posterior.query, columns=posterior.variables)
+    other[names] = seen.T
+    return other, f"at {len(names)} variables"
+
+
+def obstacle(posterior: Posterior, names: Sequence[Name]) -> str | None:
+    """What speaks against a second look that nobody has insisted on."""
+    if posterior.settings["prior"]["name"] != "SpikeSlab":
+        return "the prior has no exact zeros"
+    if not posterior.observed.table.n:
+        return "a scatter matrix has no rows"
+    q = len(posterior.variables)
+    work = len(names) * 2 * BRIEF.sweeps * q * min(q, posterior.observed.table.n)
+    return f"at {len(names)} variables it would take long" if work > MOST_WORK else None
+
+
 def candidates(posterior: Posterior, least: float) -> list[Name]:
-    """Variables that are a neighbour of some query variable with at least this probability."""
+    """Variables that are a neighbour of some query variable with at least this probability; none without zeros."""
     if not 0 < least < 1:
         raise ValueError(f"least={least!r}: a probability of inclusion lies between 0 and 1")
     likely = (posterior.inclusion.to_numpy() >= least).any(axis=0)
@@ -145,6 +174,28 @@ class Look:
     prior: SpikeSlab
     schedule: Schedule
     chains: int
+
+    @classmethod
+    def of(cls, posterior: Posterior, schedule: Schedule, chains: int) -> Look:
+        """On the posterior's table, with the probability of an edge that it learned."""
+        posterior.observed.require_rows("a second look")
+        asked = prior_of(posterior)
+        prior = replace(asked, inclusion=asked.inclusion or float(posterior.draws["inclusion"].mean()))
+        return cls(posterior.observed.table, posterior.observed.margins, prior, schedule, chains)
+
+    @property
+    def inclusion(self) -> float:
+        """Its prior probability of an edge."""
+        assert self.prior.inclusion is not None
+        return self.prior.inclusion
+
+    def all_weights(self, seeds: np.random.SeedSequence, names: Sequence[Name], n_jobs: int | None) -> Array:
+        """Of all candidates: (candidate, chain, draw, query)."""
+        children = seeds.spawn(len(names))
+        seen = joblib.Parallel(n_jobs=n_jobs)(
+            joblib.delayed(self.weights)(child, name) for child, name in zip(children, names, strict=True)
+        )
+        return np.array(seen).reshape(len(names), self.chains, self.schedule.draws, len(self.table.query))
 
     def weights(self, seed: np.random.SeedSequence, name: Name) -> Array:
         """Draws of the weights of a candidate's edges with the posterior's query: (chain, draw, query)."""

@@ -58,6 +58,18 @@ def inclusion(edges: EdgeStatistics, exact_zeros: bool) -> Array:
     return share if exact_zeros or (share < 1).any() else np.full_like(share, np.nan)
 
 
+def as_dataset(inclusion_other: pd.DataFrame) -> xr.Dataset:
+    """Query by variable, for a file; :func:`as_frame` makes the same again."""
+    names = {"query": list(inclusion_other.index), "variable": list(inclusion_other.columns)}
+    return xr.Dataset({"inclusion_other": (("query", "variable"), inclusion_other.to_numpy())}, coords=names)
+
+
+def as_frame(looked: xr.Dataset) -> pd.DataFrame:
+    """Query by variable."""
+    names = (looked[axis].values.tolist() for axis in ("query", "variable"))
+    return pd.DataFrame(looked["inclusion_other"].values, *names)
+
+
 def every_draw(draws: xr.Dataset) -> xr.DataArray:
     """``W12``, if every draw of it was kept."""
     if "W12" not in draws:

@@ -21,7 +21,11 @@ from markovblanket.given import Given, digest
 from markovblanket.keeping import Keeping
 from markovblanket.observed import Observed
 from markovblanket.posterior import Posterior
+from markovblanket.second_look import other_ends
 from markovblanket.snapshots import Saver
+
+# The branch of the seed's tree on which second looks are; those of the chains are counted from 0.
+SECOND = 2**31
 
 
 @dataclass(frozen=True)
@@ -35,12 +39,13 @@ class Task:
     keeping: Keeping
     chains: int
     seeds: np.random.SeedSequence
+    second_look: bool | str = False
 
     @property
     def plan(self) -> dict[str, Any]:
         """All settings."""
         run_by = {"chains": self.chains, "seed": str(self.seeds.entropy), "keep": self.keeping.settings}
-        return {**self.settings, **asdict(self.schedule), **run_by}
+        return {**self.settings, **asdict(self.schedule), **run_by, "second_look": {"asked": self.second_look}}
 
     def run(self, n_jobs: int | None, progress: bool, checkpoint: str | Path | None = None) -> Posterior:
         """Run the chains, name what they drew, and warn unless they agree."""
@@ -56,8 +61,16 @@ class Task:
                 keep=keep,
                 saver=saver,
             )
-            posterior = self.posterior(arrays)
+            posterior = self.looked_at_again(self.posterior(arrays), n_jobs)
         warn_unless_converged(posterior)
+        return posterior
+
+    def looked_at_again(self, posterior: Posterior, n_jobs: int | None) -> Posterior:
+        """With probabilities of the likely edges from their other ends, if wished."""
+        seeds = np.random.SeedSequence(self.seeds.entropy, spawn_key=(SECOND,))
+        posterior.inclusion_other, why = other_ends(posterior, self.second_look, seeds, n_jobs)
+        posterior.settings["second_look"] = {"asked": self.second_look, "taken": why}
+        self.keeping.keep_second_look(posterior)
         return posterior
 
     def opened(self, checkpoint: str | Path | None) -> AbstractContextManager[Saver | None]:

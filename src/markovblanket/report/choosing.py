@@ -33,7 +33,7 @@ class Slider:
     @classmethod
     def of(cls, posterior: Posterior) -> Slider:
         """By inclusion where the prior has exact zeros, by credibility else; it starts at the default rule."""
-        included = posterior.inclusion.to_numpy()
+        included = posterior.inclusion_either.to_numpy()
         if np.isnan(included).any():
             rule, sure, floor, usual = "level", posterior.sign_probability.to_numpy(), 50, selection.DEFAULT_LEVEL
         else:
