@@ -12,7 +12,7 @@ import pandas as pd
 import xarray as xr
 from threadpoolctl import threadpool_limits
 
-from markovblanket import arviz_bridge, reported, saving, sources
+from markovblanket import arviz_bridge, cards, reported, saving, sources
 from markovblanket.answers import EdgeAnswers
 from markovblanket.axes import edge_name
 from markovblanket.checking import predictive_checks
@@ -84,6 +84,10 @@ class Posterior(EdgeAnswers):
         variables = f"{sizes['query']} query and {sizes['variable']} other variables"
         kept = "" if self.streams is None else f", kept {sources.kept_where(self.draws)}"
         return f"<Posterior: {variables}, {sizes['chain']} chains of {sizes['draw']} draws{kept}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the question, whether the chains agree, and the surest of the selected edges."""
+        return self._card
 
     # Summaries ----------------------------------------------------------------------------------------
 
@@ -199,6 +203,27 @@ class Posterior(EdgeAnswers):
         return {"draws": self.draws, "effort": self.effort, **self.observed.to_datasets(), **streams}
 
     # Inside -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _card(self) -> str:
+        edges, found = self.edges(), self.diagnostics()
+        verdict = cards.verdict(found.converged, found.verdict)
+        return cards.card(cards.heading(*self._asked(len(edges))), verdict, cards.edges(edges))
+
+    def _asked(self, edges: int) -> tuple[str, list[str]]:
+        """The question, and its facts: how many edges of how many, the data, the model, the chains."""
+        sizes, table = self.draws.sizes, self.observed.table
+        missing = sum(row["missing"] for row in table.describe())
+        kept = "" if self.streams is None else f", kept {sources.kept_where(self.draws)}"
+        facts = [
+            f"{edges:,} of {sizes['query'] * sizes['variable']:,} possible edges selected",
+            f"{self.settings.get('data', {}).get('n', table.n):,} rows",
+            f"{missing:,} cells missing" if missing else "",
+            f"{sizes['variable']:,} other variables",
+            f"{self.settings['prior']['name']} prior" if "prior" in self.settings else "",
+            f"{sizes['chain']} chains of {sizes['draw']:,} draws{kept}",
+        ]
+        return f"Markov blanket of {cards.listed(self.query)}", [fact for fact in facts if fact]
 
     @property
     def _fit(self) -> Fit:

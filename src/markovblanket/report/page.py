@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
+from markovblanket.numerals import number, percent, rhat, signed
 from markovblanket.plots.runs import CHAINS
 from markovblanket.plots.style import NEGATIVE, POSITIVE, QUERY
 from markovblanket.posterior import Posterior
@@ -126,28 +127,5 @@ def environment() -> jinja2.Environment:
     """Every value is escaped, and a missing one is an error."""
     strict = jinja2.StrictUndefined
     made = jinja2.Environment(autoescape=True, undefined=strict, trim_blocks=True, lstrip_blocks=True)
-    made.filters |= {"signed": signed, "number": number, "percent": percent, "rhat": rhat}
+    made.filters |= {written.__name__: written for written in (signed, number, percent, rhat)}
     return made
-
-
-def signed(value: float, digits: int = 2) -> str:
-    """With its sign, and a true minus; what is exactly zero is just that."""
-    return (f"{value:+.{digits}f}" if value else "0").replace("-", "−") if np.isfinite(value) else "–"
-
-
-def number(value: float) -> str:
-    """A count, with commas."""
-    return f"{value:,.0f}" if value is not None and np.isfinite(value) else "–"
-
-
-def rhat(value: float) -> str:
-    """Three digits; chains that never move have none."""
-    return f"{value:.3f}" if np.isfinite(value) else "–"
-
-
-def percent(value: float, digits: int = 1) -> str:
-    """A probability; what is nearly certain is not called certain."""
-    if not np.isfinite(value):
-        return "–"
-    text = f"{100 * value:.{digits}f}"
-    return f">{100 - 10**-digits:.{digits}f} %" if float(text) == 100 and value < 1 else f"{text} %"
