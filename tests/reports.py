@@ -108,6 +108,7 @@ class Card(HTMLParser):
         self.attributes: list[str] = []
         self.rows: list[list[str]] = []
         self.text = ""
+        self.in_cell = False
         self.feed(text)
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
@@ -117,8 +118,12 @@ class Card(HTMLParser):
             self.rows.append([])
         if tag in ("td", "th"):
             self.rows[-1].append("")
+            self.in_cell = True
+
+    def handle_endtag(self, tag: str) -> None:
+        self.in_cell = self.in_cell and tag not in ("td", "th")
 
     def handle_data(self, data: str) -> None:
         self.text += data
-        if self.rows and self.rows[-1]:
+        if self.in_cell:
             self.rows[-1][-1] += data
