@@ -28,17 +28,19 @@ COLUMNS = ("weight", "lower", "upper", "partial_correlation", "sign_probability"
 def render(posterior: Posterior) -> str:
     """The whole page."""
     slider = choosing.Slider.of(posterior)
-    edges, inner = choosing.edges_on_page(posterior, slider), posterior.query_edges()
-    drawn = picture.draw(posterior, slider, edges, inner)
+    share = choosing.Share.of(posterior, slider.on_page())
+    edges, inner = choosing.edges_on_page(posterior, slider, share), posterior.query_edges()
+    drawn = picture.draw(posterior, slider, share, edges, inner)
     page = environment().from_string(text_of("page.html"))
     return page.render(
         slider=slider,
-        shown=int(choosing.shown_at(edges, slider, slider.start).sum()),
+        share=share,
+        shown=int(slider.shown(edges, slider.start).sum()),
         reach=reach(edges, inner),
         edges=edges.to_dict("records"),
         inner=inner.to_dict("records"),
         picture=drawn,
-        data_block=embedded(payload(posterior, slider, edges, inner, drawn)),
+        data_block=embedded(payload(posterior, slider, share, edges, inner, drawn)),
         **inlined(),
         **said(posterior),
     )
@@ -78,6 +80,7 @@ def said(posterior: Posterior) -> dict[str, Any]:
 def payload(
     posterior: Posterior,
     slider: choosing.Slider,
+    share: choosing.Share | None,
     edges: pd.DataFrame,
     inner: pd.DataFrame,
     drawn: dict[str, Any],
@@ -86,7 +89,10 @@ def payload(
     every = pd.concat([edges, inner], ignore_index=True)
     return {
         "rule": slider.rule,
+        "usual": {"place": slider.usual_place, "threshold": slider.usual},
         "sure": [float(value) for value in edges["sure"]],
+        "share": share and {"start": share.start, "last": share.last, "stages": drawn["share_stages"]},
+        "enters": [int(place) for place in edges["enters"]],
         "names": [node["name"] for node in drawn["nodes"]],
         "ends": [line["ends"] for line in drawn["lines"]],
         "stages": drawn["stages"],
@@ -127,5 +133,14 @@ def environment() -> jinja2.Environment:
     """Every value is escaped, and a missing one is an error."""
     strict = jinja2.StrictUndefined
     made = jinja2.Environment(autoescape=True, undefined=strict, trim_blocks=True, lstrip_blocks=True)
-    made.filters |= {written.__name__: written for written in (signed, number, percent, rhat)}
+    made.filters |= {written.__name__: written for written in (signed, number, percent, rhat, place)}
     return made
+
+
+def place(threshold: float) -> str:
+    """A place of the slider, as it is labelled.
+
+    >>> place(0.5), place(0.437)
+    ('50 %', '43.7 %')
+    """
+    return f"{round(100 * threshold, 1):g} %"
