@@ -53,13 +53,12 @@ class Diagnostics:
         figures = f"worst R-hat {rhat(self.table['rhat'].max())}, smallest effective sample {number(smallest)}"
         if self.converged:
             return f"The chains agree: {figures}."
-        more = f"; and {len(self.problems) - 1} more" if len(self.problems) > 1 else ""
-        return f"NOT CONVERGED: {self.problems[0]}{more}. Ask for more warmup and draws."
+        return f"NOT CONVERGED: {figures}. Ask for more warmup and draws."
 
     def _repr_html_(self) -> str:
         """For notebooks: the verdict, everything that is wrong, and the table."""
         said = cards.verdict(self.converged, self.verdict)
-        problems = [cards.note(problem) for problem in self.problems] if len(self.problems) > 1 else []
+        problems = map(cards.note, self.problems)
         names = ("quantities", "worst R-hat", "where", "bulk ESS", "tail ESS")
         columns = [("block", False), *((name, name != "where") for name in names)]
         rows = [

@@ -153,6 +153,12 @@ def edges_on_page(posterior: Posterior, slider: Slider, share: Share | None) -> 
     i, j = np.nonzero(inside if share is None else inside | share.on_page())
     edges = posterior.edges_at(i, j)
     column = "inclusion" if slider.rule == "inclusion" else "sign_probability"
-    places = ({name: k for k, name in enumerate(names)} for names in (posterior.query, posterior.variables))
-    at = tuple(edges[end].map(place) for end, place in zip(("query", "variable"), places, strict=True))
-    return edges.assign(sure=edges[column], enters=LAST_SHARE + 1 if share is None else share.enters[at])
+    enters = LAST_SHARE + 1 if share is None else share.enters[positions(posterior, edges)]
+    return edges.assign(sure=edges[column], enters=enters)
+
+
+def positions(posterior: Posterior, edges: pd.DataFrame) -> tuple[npt.NDArray[np.intp], ...]:
+    """Of the edges of a table: rows and columns in a matrix like ``W12``."""
+    ends = (posterior.query, edges["query"]), (posterior.variables, edges["variable"])
+    places = (({name: k for k, name in enumerate(names)}, end) for names, end in ends)
+    return tuple(np.array([place[name] for name in end], dtype=np.intp) for place, end in places)

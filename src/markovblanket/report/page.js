@@ -79,7 +79,7 @@
     const strong = document.createElement("b");
     strong.textContent = text ? `${matching} of ${passing} ${plural}` : `${passing.toLocaleString("en")} ${plural}`;
     const there = data.rule === "inclusion", byShare = meaning === "share";
-    const kind = byShare ? "with an expected share of wrong ones of at most" : there ? "with a probability of at least" : "at credibility level";
+    const kind = byShare ? `with an expected share of wrong ${there ? "ones" : "signs"} of at most` : there ? "with a probability of at least" : "at credibility level";
     const call = !there ? "to have the other sign" : byShare ? "not to be there, or to have the other sign" : "not to be there";
     const few = errors < 0.05 ? "Fewer than 0.1" : `About ${errors.toFixed(errors < 10 ? 1 : 0)}`;
     const expected = passing ? ` ${few} of them can be expected ${call}.` : "";
