@@ -104,11 +104,8 @@ class Posterior(EdgeAnswers):
 
         Every edge that is ever included if ``all``; about five milliseconds each, from draws in memory.
         """
-        i, j = self._positions(all)
-        included = self._edges.nonzero[i, j] > 0
-        i, j = i[included], j[included]
-        names = map(edge_name, take(self.query, i), take(self.variables, j))
-        return diagnose(reported.reported(self.draws), self._edges.quality(i, j).set_axis(list(names)))
+        found = self._diagnose(all) if all else self._diagnosed
+        return Diagnostics(found.table.copy(), found.problems)
 
     def to_inference_data(self) -> Any:
         """ArviZ's container: ``InferenceData`` up to ArviZ 0.2x, ``xarray.DataTree`` from 1.0 on."""
@@ -203,6 +200,17 @@ class Posterior(EdgeAnswers):
         return {"draws": self.draws, "effort": self.effort, **self.observed.to_datasets(), **streams}
 
     # Inside -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _diagnosed(self) -> Diagnostics:
+        return self._diagnose(False)
+
+    def _diagnose(self, all: bool) -> Diagnostics:
+        i, j = self._positions(all)
+        included = self._edges.nonzero[i, j] > 0
+        i, j = i[included], j[included]
+        names = map(edge_name, take(self.query, i), take(self.variables, j))
+        return diagnose(reported.reported(self.draws), self._edges.quality(i, j).set_axis(list(names)))
 
     @cached_property
     def _card(self) -> str:
