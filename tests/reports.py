@@ -97,3 +97,33 @@ class Page(HTMLParser):
         """The names of an edge's ends."""
         a, b = self.data["ends"][k]
         return self.data["names"][a], self.data["names"][b]
+
+
+class Card(HTMLParser):
+    """What a notebook is given: tags, the names of attributes, the cells of its rows, and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[str] = []
+        self.rows: list[list[str]] = []
+        self.text = ""
+        self.in_cell = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [name for name, _ in attributes]
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+            self.in_cell = True
+
+    def handle_endtag(self, tag: str) -> None:
+        self.in_cell = self.in_cell and tag not in ("td", "th")
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+        if self.in_cell:
+            self.rows[-1][-1] += data

@@ -21,6 +21,7 @@ import pytest
 import markovblanket as mb
 from markovblanket.cli import KEEP, PRIORS, SIMULATED, asking, commands, fitting, main, results
 from markovblanket.cli.asking import BadInput
+from markovblanket.disk import DiskStore
 from markovblanket.estimate import PRIORS as KNOWN_PRIORS
 from markovblanket.keeping import WORDS
 from markovblanket.simulate import MARGINS
@@ -256,6 +257,52 @@ def test_what_fails_late_leaves_nothing_and_the_earlier_run_as_it_was(here, caps
     assert {path: path.read_bytes() for path in here.rglob("*") if path.is_file()} == before
 
 
+# What is kept of the draws ------------------------------------------------------------------------------
+
+
+def kept(where: str, keep: str) -> mb.Posterior:
+    query = ["-q", '"a, b",Q2', "-o", where, "--level", "0.5", "--quiet"]
+    assert main(["fit", "table.csv", *query, *TINY, "--keep", keep]) == 0
+    assert {entry.name for entry in Path(where).iterdir()} == WRITTEN
+    return mb.load(Path(where, "posterior"))
+
+
+def test_what_is_kept_never_changes_the_numbers(place, here):
+    draws, summary, disk = mb.load(place / "run" / "posterior"), kept("summary", "summary"), kept("disk", "disk")
+    assert "W12" not in summary.draws
+    np.testing.assert_array_equal(disk.W12, draws.W12.astype(np.float32))
+    for one in (summary, disk):
+        pd.testing.assert_frame_equal(one.selected(level=0.5), draws.selected(level=0.5))
+        np.testing.assert_array_equal(one.W11, draws.W11)
+    assert Path("summary/edges.csv").read_bytes() == Path("disk/edges.csv").read_bytes()
+
+
+def test_draws_on_disk_are_in_the_folder_of_the_run_and_nothing_tells_where_they_were_before(here):
+    posterior = kept("run", "disk")
+    expected = {"asked": "disk", "kept": "disk", "why": "as asked"}
+    assert posterior.settings["keep"] == json.loads(Path("run/settings.json").read_text())["keep"] == expected
+    assert Path(posterior.draws.encoding["source"]) == here / "run" / "posterior" / "draws.zarr"
+    for file in (file for file in Path("run").rglob("*") if file.is_file()):
+        assert b".run-" not in file.read_bytes(), file
+    assert len(posterior.predict(table().head(3), draws=5, seed=1).mean) == 3  # reads W12
+    assert main(["report", "run", "--quiet"]) == 0
+    before = posterior.W12.values
+    Path("run").rename("elsewhere")
+    np.testing.assert_array_equal(mb.load("elsewhere/posterior").W12, before)
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_draws_on_disk_leave_nothing_behind_if_the_disk_is_full(here, capsys, monkeypatch, error):
+    def fail(store, begin):
+        raise error
+
+    monkeypatch.setattr(DiskStore, "_write", fail)
+    assert main(["fit", "table.csv", "-q", "Q2", "-o", "run", "--quiet", *TINY, "--keep", "disk"]) in (1, 130)
+    err = capsys.readouterr().err
+    assert re.fullmatch(r"error: (interrupted|.*No space left on device); nothing was written\n", err)
+    assert [entry.name for entry in here.iterdir()] == ["table.csv"]
+
+
 # Names, kinds and choices -------------------------------------------------------------------------------
 
 
@@ -290,7 +337,7 @@ def test_declared_kinds_reach_the_posterior(here):
 
 def test_choices_are_those_of_the_library():
     assert set(PRIORS) == set(KNOWN_PRIORS)
-    assert KEEP == WORDS
+    assert (*WORDS, fitting.DISK) == KEEP
     assert set(SIMULATED) == {"mixed", *MARGINS}
 
 

@@ -18,7 +18,7 @@ import markovblanket as mb
 from markovblanket import report
 from markovblanket.plots.runs import autocorrelations
 from markovblanket.report import chains, choosing, sections
-from reports import ALERT, NASTY, Page, fitted, nasty_table
+from reports import ALERT, NASTY, Page, crowded, fitted, nasty_table
 
 
 @pytest.fixture(scope="module")
@@ -80,11 +80,73 @@ def test_wherever_the_slider_is_the_edges_are_those_of_its_rule(posterior, prior
     assert len(page.shown_lines) == len(known.edges()) + len(known.query_edges())
 
 
+@pytest.mark.parametrize("prior", ["spike-slab", "laplace"])
+def test_at_every_share_of_wrong_ones_the_edges_are_those_of_the_rule(posterior, prior):
+    known = posterior if prior == "spike-slab" else fitted(prior="laplace")
+    page = Page(report.html(known))
+    enters, share = np.array(page.data["enters"]), page.data["share"]
+    assert (share["start"], share["last"]) == (10, 50)
+    counts = set()
+    for percent in range(1, 51):
+        selected = known.selected(fdr=percent / 100).stack()
+        found = {page.edge(k) for k in np.flatnonzero(enters <= percent)}
+        assert found == set(selected.index[selected])
+        stage = next(stage for stage in share["stages"] if stage["place"] >= percent)
+        ends = {end for k in np.flatnonzero(enters <= percent) for end in page.data["ends"][k]}
+        assert {str(end) for end in ends} <= set(stage["at"])
+        counts.add(len(found))
+    assert len(counts) > 5
+    assert {page.edge(k) for k in np.flatnonzero(enters <= 10)} == pairs(known.edges(fdr=0.1))
+
+
+def test_entries_of_a_crowd_are_those_of_all_its_pairs(monkeypatch):
+    """Ties included, as where probabilities are shares of a few draws; those beyond the page do not matter."""
+    monkeypatch.setattr(choosing, "MOST", 60)
+    probability = np.random.default_rng(3).binomial(40, 0.5 ** np.arange(1, 9), (30, 8)) / 40
+    probability[:, 0] = 0.9 + 0.0025 * np.arange(30)
+    enters = choosing.entries(probability)
+    held = 0
+    for percent in range(1, 51):
+        selected = choosing.selection.by_false_sign_rate(probability, percent / 100)
+        if selected.sum() <= 60:
+            np.testing.assert_array_equal(enters <= percent, selected)
+            held = percent
+        else:
+            assert (enters <= percent).sum() > 60
+    assert 10 < held < 50
+
+
+def test_where_the_page_cannot_hold_its_edges_the_share_ends_or_is_not_offered(posterior, monkeypatch):
+    monkeypatch.setattr(choosing, "MOST", len(posterior.edges(fdr=0.2)))
+    none = np.zeros_like(posterior.sign_probability, dtype=bool)
+    share = choosing.Share.of(posterior, none)
+    assert 20 <= share.last < 50
+    assert len(posterior.edges(fdr=(share.last + 1) / 100)) > choosing.MOST
+    monkeypatch.setattr(choosing, "MOST", 2)
+    assert choosing.Share.of(posterior, none) is None
+    page = Page(report.html(posterior))
+    assert page.data["share"] is None
+    assert not any(known.get("name") == "meaning" for _, known in page.tags)
+
+
+def test_a_default_between_two_places_is_a_place_of_its_own(posterior, monkeypatch):
+    """Its threshold is exact, whatever the number of its place."""
+    inclusion = np.unique(posterior.inclusion)
+    between = inclusion[(100 * inclusion) % 1 > 0.1][-1]
+    monkeypatch.setattr(choosing, "usual", lambda posterior, rule: float(between))
+    slider, page = choosing.Slider.of(posterior), Page(report.html(posterior))
+    assert slider.threshold(slider.start) == between != slider.start / 100
+    assert page.data["usual"] == {"place": slider.start, "threshold": between}
+    edges = posterior.edges(inclusion=between)
+    assert {page.edge(k) for k in page.shown_rows if k < len(page.data["sure"])} == pairs(edges)
+    assert f"with a probability of at least {100 * between:.1f} %" in page.text
+
+
 def test_every_stage_of_the_picture_has_a_place_for_every_node_that_it_shows(posterior, page):
     slider, sure = choosing.Slider.of(posterior), np.array(page.data["sure"])
-    assert [stage["least"] for stage in page.data["stages"]] == slider.stages()
+    assert [stage["place"] for stage in page.data["stages"]] == slider.stages()
     for stage in page.data["stages"]:
-        nodes = {end for k in np.flatnonzero(sure >= stage["least"] / 100) for end in page.data["ends"][k]}
+        nodes = {end for k in np.flatnonzero(sure >= stage["place"] / 100) for end in page.data["ends"][k]}
         assert {str(node) for node in nodes} <= set(stage["at"])
         left, top, width, height = stage["view"]
         for x, y in stage["at"].values():
@@ -235,10 +297,18 @@ def test_of_too_many_edges_the_surest_are_on_the_page_and_it_says_so(posterior, 
     slider = choosing.Slider.of(posterior)
     page = Page(report.html(posterior))
     assert len(page.data["sure"]) <= 3
-    assert slider.start > slider.usual
+    assert slider.start > slider.usual_place == 50
     dropped = set(posterior.inclusion.stack().nlargest(len(page.data["sure"])).round(12))
     assert set(np.round(page.data["sure"], 12)) == dropped
     assert f"pass the default rule of {slider.usual} %" in page.text
+
+
+def test_a_page_without_edges_says_so():
+    known = crowded(edges=0, p=2, q=5)
+    assert len(known.edges()) == 0
+    page = Page(report.html(known))
+    assert page.data["enters"] == page.data["sure"] == []
+    assert "0 edges" in page.text
 
 
 def test_a_page_is_written_whole_or_not_at_all(posterior, text, tmp_path, monkeypatch):

@@ -64,8 +64,8 @@ def shown(browser, names, selector):
     return {names.edge(k) for k in browser.execute_script(SHOWN, selector)}
 
 
-def selected(posterior, percent):
-    chosen = posterior.selected(inclusion=percent / 100).stack()
+def selected(posterior, percent, rule="inclusion"):
+    chosen = posterior.selected(**{rule: percent / 100}).stack()
     return set(chosen.index[chosen])
 
 
@@ -103,6 +103,48 @@ def test_the_slider_changes_picture_and_table_alike(seen, names, posterior):
 def test_the_slider_is_moved_by_keys(seen, posterior):
     one(seen, "#slider").send_keys("\ue012")  # arrow left
     assert one(seen, "#level").text == f"{usual(posterior) - 1} %"
+
+
+def test_the_slider_can_mean_the_share_of_wrong_ones(seen, names, posterior):
+    """Reached by keys alone; picture, table and count are then those of ``edges(fdr=...)``."""
+    one(seen, "input[name=meaning]:checked").send_keys("\ue014")  # arrow right
+    assert one(seen, "#level").text == "10 %"
+    counts = set()
+    wherever = {place for place in names.data["enters"] if place <= 50}  # an edge more, or several
+    for percent in (*sorted({1, 10, 50} | wherever), 49):
+        seen.execute_script(MOVE, percent)
+        expected = selected(posterior, percent, "fdr")
+        assert shown(seen, names, ROWS) == shown(seen, names, LINES) == expected
+        said = one(seen, "#count").text
+        assert said.startswith(f"{len(expected)} edge")
+        assert f"share of wrong ones of at most {percent} %" in said
+        wrong = sum(1 - posterior.sign_probability.loc[pair] for pair in expected)
+        assert "Fewer than 0.1" in said if wrong < 0.05 else f"About {wrong:.{1 if wrong < 10 else 0}f} of" in said
+        counts.add(len(expected))
+    assert len(counts) > 3
+    visible = [
+        label.text
+        for label in seen.find_elements("css selector", ".slide .by-sure, .slide .by-share")
+        if label.is_displayed()
+    ]
+    assert visible[0].startswith("Show as many edges as leave the expected share")
+    one(seen, "#slider").send_keys("\ue012")
+    assert one(seen, "#level").text == "48 %"
+    one(seen, "input[value=sure]").click()
+    assert shown(seen, names, ROWS) == shown(seen, names, LINES) == selected(posterior, 50)
+    one(seen, "input[value=share]").click()
+    assert one(seen, "#level").text == "48 %"  # where it was left
+    one(seen, "#usual").click()
+    assert one(seen, "#level").text == "50 %"
+    assert shown(seen, names, ROWS) == shown(seen, names, LINES) == selected(posterior, 50)
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_the_share_of_wrong_ones_fits_every_window(seen, width):
+    web.resize(seen, width, 800)
+    one(seen, "input[value=share]").click()
+    assert seen.execute_script("return document.documentElement.scrollWidth") <= width
+    web.picture(seen, f"report-share-{width}.png")
 
 
 def test_the_search_filters_picture_and_table_alike(seen, names, posterior):
@@ -209,6 +251,7 @@ def test_without_scripts_picture_and_table_are_there(program, page, names, poste
         assert found == selected(posterior, usual(posterior))
         assert one(program, "#network").is_displayed()
         assert not one(program, "#slider").is_displayed()
+        assert not one(program, "input[name=meaning]").is_displayed()
         web.picture(program, "report-without-scripts.png")
     finally:
         program.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from markovblanket import arviz_bridge
+from markovblanket import arviz_bridge, cards
+from markovblanket.numerals import number, rhat
 
 # Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021), Bayesian Analysis 16.
 MAX_RHAT = 1.01
@@ -42,6 +43,36 @@ class Diagnostics:
     def __str__(self) -> str:
         verdict = "converged" if self.converged else "NOT CONVERGED: " + "; ".join(self.problems)
         return f"{self.table.to_string()}\n{verdict}"
+
+    @property
+    def verdict(self) -> str:
+        """In a line: whether the chains agree, and the figures that tell it."""
+        if self.table.empty:
+            return f"NOT CONVERGED: {'; '.join(self.problems)}"
+        smallest = self.table[["ess_bulk", "ess_tail"]].min(axis=None)
+        figures = f"worst R-hat {rhat(self.table['rhat'].max())}, smallest effective sample {number(smallest)}"
+        if self.converged:
+            return f"The chains agree: {figures}."
+        return f"NOT CONVERGED: {figures}. Ask for more warmup and draws."
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the verdict, everything that is wrong, and the table."""
+        said = cards.verdict(self.converged, self.verdict)
+        problems = map(cards.note, self.problems)
+        names = ("quantities", "worst R-hat", "where", "bulk ESS", "tail ESS")
+        columns = [("block", False), *((name, name != "where") for name in names)]
+        rows = [
+            (
+                str(block),
+                number(row["quantities"]),
+                rhat(row["rhat"]),
+                str(row["worst"]),
+                number(row["ess_bulk"]),
+                number(row["ess_tail"]),
+            )
+            for block, row in self.table.iterrows()
+        ]
+        return cards.card(said, *problems, *([cards.table(columns, rows)] if rows else []))
 
 
 def diagnose(draws: xr.Dataset, edges: pd.DataFrame | None = None) -> Diagnostics:

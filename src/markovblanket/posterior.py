@@ -12,7 +12,7 @@ import pandas as pd
 import xarray as xr
 from threadpoolctl import threadpool_limits
 
-from markovblanket import arviz_bridge, reported, saving, sources
+from markovblanket import arviz_bridge, cards, reported, saving, sources
 from markovblanket.answers import EdgeAnswers
 from markovblanket.axes import edge_name
 from markovblanket.checking import predictive_checks
@@ -89,6 +89,10 @@ class Posterior(EdgeAnswers):
         kept = "" if self.streams is None else f", kept {sources.kept_where(self.draws)}"
         return f"<Posterior: {variables}, {sizes['chain']} chains of {sizes['draw']} draws{kept}>"
 
+    def _repr_html_(self) -> str:
+        """For notebooks: the question, whether the chains agree, and the surest of the selected edges."""
+        return self._card
+
     # Summaries ----------------------------------------------------------------------------------------
 
     def summary(self, level: float = DEFAULT_LEVEL) -> pd.DataFrame:
@@ -104,11 +108,8 @@ class Posterior(EdgeAnswers):
 
         Every edge that is ever included if ``all``; about five milliseconds each, from draws in memory.
         """
-        i, j = self._positions(all)
-        included = self._edges.nonzero[i, j] > 0
-        i, j = i[included], j[included]
-        names = map(edge_name, take(self.query, i), take(self.variables, j))
-        return diagnose(reported.reported(self.draws), self._edges.quality(i, j).set_axis(list(names)))
+        found = self._diagnose(all) if all else self._diagnosed
+        return Diagnostics(found.table.copy(), found.problems)
 
     def to_inference_data(self) -> Any:
         """ArviZ's container: ``InferenceData`` up to ArviZ 0.2x, ``xarray.DataTree`` from 1.0 on."""
@@ -204,6 +205,38 @@ class Posterior(EdgeAnswers):
         return {"draws": self.draws, "effort": self.effort, **self.observed.to_datasets(), **streams, **looked}
 
     # Inside -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _diagnosed(self) -> Diagnostics:
+        return self._diagnose(False)
+
+    def _diagnose(self, all: bool) -> Diagnostics:
+        i, j = self._positions(all)
+        included = self._edges.nonzero[i, j] > 0
+        i, j = i[included], j[included]
+        names = map(edge_name, take(self.query, i), take(self.variables, j))
+        return diagnose(reported.reported(self.draws), self._edges.quality(i, j).set_axis(list(names)))
+
+    @cached_property
+    def _card(self) -> str:
+        edges, found = self.edges(), self.diagnostics()
+        verdict = cards.verdict(found.converged, found.verdict)
+        return cards.card(cards.heading(*self._asked(len(edges))), verdict, cards.edges(edges))
+
+    def _asked(self, edges: int) -> tuple[str, list[str]]:
+        """The question, and its facts: how many edges of how many, the data, the model, the chains."""
+        sizes, table = self.draws.sizes, self.observed.table
+        missing = sum(row["missing"] for row in table.describe())
+        kept = "" if self.streams is None else f", kept {sources.kept_where(self.draws)}"
+        facts = [
+            f"{edges:,} of {sizes['query'] * sizes['variable']:,} possible edges selected",
+            f"{self.settings.get('data', {}).get('n', table.n):,} rows",
+            f"{missing:,} cells missing" if missing else "",
+            f"{sizes['variable']:,} other variables",
+            f"{self.settings['prior']['name']} prior" if "prior" in self.settings else "",
+            f"{sizes['chain']} chains of {sizes['draw']:,} draws{kept}",
+        ]
+        return f"Markov blanket of {cards.listed(self.query)}", [fact for fact in facts if fact]
 
     @property
     def _fit(self) -> Fit:

@@ -13,19 +13,15 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from markovblanket.contracts import Array, Draw
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.progress import Progress
+from markovblanket.showing import Bars, Chain, bars
 
 INTERVAL = 0.2
 SLICES = 32
@@ -43,15 +39,15 @@ class Board:
     @contextmanager
     def open(cls, chains: int, warmup: int, sweeps: int, draws: int, visible: bool) -> Iterator[Board]:
         """A board for a run, with its bars if ``visible`` and somebody is watching."""
-        bars = _bars() if visible else None
-        if bars is None:
+        shown = bars() if visible else None
+        if shown is None:
             yield cls(chains)
             return
         with tempfile.TemporaryDirectory(prefix="markovblanket-") as folder:
             path = Path(folder) / "sweeps"
             path.write_bytes(bytes(8 * chains))
             board = cls(chains, str(path), draws)
-            with bars, _watch(bars, board, warmup, sweeps):
+            with closing(shown), _watch(shown, board, warmup, sweeps):
                 yield board
 
     def counts(self) -> npt.NDArray[np.int64]:
@@ -148,52 +144,24 @@ def halved(moments: Array) -> Iterable[Array]:
 # What is drawn ------------------------------------------------------------------------------------------
 
 
-def _bars() -> Progress | None:
-    """Rich's bars on standard error; None when it is neither a terminal nor a notebook."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    if not (console.is_terminal or console.is_jupyter):
-        return None
-
-    class Bars(Progress):
-        """With a line below that is about all chains together."""
-
-        def get_renderables(self) -> Iterable[RenderableType]:
-            yield self.make_tasks_table(self.tasks)
-            yield next((task.fields["agreement"] for task in self.tasks), "")
-
-    return Bars(
-        TextColumn("chain {task.description}"),
-        BarColumn(bar_width=16),
-        TextColumn("{task.fields[phase]:<8} {task.percentage:>3.0f}%  {task.fields[rate]:>7} sweeps/s"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("left"),
-        console=console,
-    )
-
-
 @contextmanager
-def _watch(bars: Progress, board: Board, warmup: int, sweeps: int) -> Iterator[None]:
-    """Redraw the bars from a thread until the block ends."""
-    blank: dict[str, Any] = {"phase": "warm-up", "rate": "", "agreement": ""}
-    tasks = [bars.add_task(f"{i + 1}", total=sweeps, **blank) for i in range(board.chains)]
+def _watch(shown: Bars, board: Board, warmup: int, sweeps: int) -> Iterator[None]:
+    """Redraw from a thread until the block ends; a chain that is not done by then has been stopped."""
+    chains = [Chain(sweeps, warmup) for _ in range(board.chains)]
     done = threading.Event()
 
     def redraw() -> None:
-        bars.update(tasks[0], agreement=agreement(board.worst_rhat()))
-        for task, count in zip(tasks, board.counts(), strict=True):
-            speed = bars.tasks[task].speed
-            phase = "warm-up" if count < warmup else "sampling"
-            bars.update(task, completed=int(count), phase=phase, rate=f"{speed:.0f}" if speed else "")
+        for chain, count in zip(chains, board.counts(), strict=True):
+            chain.reach(int(count))
+            chain.stopped = done.is_set()
+        shown.show(chains, agreement(board.worst_rhat()))
 
     def loop() -> None:
         while not done.wait(INTERVAL):
             redraw()
 
     thread = threading.Thread(target=loop, daemon=True)
+    redraw()
     thread.start()
     try:
         yield

@@ -15,7 +15,7 @@ from markovblanket import __version__
 
 PRIORS = ("spike-slab", "laplace", "horseshoe", "normal")
 MARGINS = ("auto", "rank", "gaussian")
-KEEP = ("auto", "draws", "summary")
+KEEP = ("auto", "draws", "summary", "disk")
 SIMULATED = ("continuous", "mixed", "binary", "ordinal", "count")
 INTERRUPTED = 130
 
@@ -83,7 +83,7 @@ def commands() -> None:
 @click.option("--thin", **COUNT, default=1, help="Sweeps per kept draw.")
 @click.option("--seed", **SEED, help="The same seed, the same numbers.")
 @click.option("-j", "--jobs", **COUNT, show_default="one per core", help="Chains at a time.")
-@click.option("--keep", type=click.Choice(KEEP), default="auto", help="Every draw, or statistics in less memory.")
+@click.option("--keep", type=click.Choice(KEEP), default="auto", help="What is kept of the draws, and where.")
 @click.option("--level", **SHARE, help="Select edges whose interval at this level excludes zero.")
 @click.option("--fdr", **SHARE, help="Select edges up to this expected share of wrong signs.")
 @click.option("--inclusion", **SHARE, help="Select edges at least this likely to be there.")
@@ -109,6 +109,10 @@ def fit(**options: Any) -> int:
 
     KIND is continuous, binary, ordinal or count, or the levels in ascending order, separated by commas. Needed
     only where the kind is not what the cells look like.
+
+    Kept are draws, every one, in memory until the end; summary, statistics of every edge and the draws of a few,
+    in far less memory; disk, the same, and every draw in posterior/ as it comes; or auto, draws up to two
+    gigabytes and a summary beyond.
 
     Without --level, --fdr or --inclusion, the set of edges of largest expected f-score is selected (spike-slab:
     those more likely there than not, and more where rows are few); with other priors, edges whose 95 % interval

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import time
 import warnings
 import zlib
@@ -17,7 +18,7 @@ import joblib
 import numpy as np
 import pandas as pd
 
-from markovblanket import __version__
+from markovblanket import __version__, saving
 from markovblanket.cli import asking, folders, results, summary
 from markovblanket.cli.asking import BadInput
 from markovblanket.diagnosis import ConvergenceWarning, Diagnostics
@@ -26,8 +27,11 @@ from markovblanket.posterior import Posterior
 
 NOT_CONVERGED = 3
 LOG = "fit.log"
+DISK = "disk"
 # What the library raises of a bad table or question, and readers of files that are cut off or damaged.
 UNREADABLE = (ValueError, OSError, ImportError, EOFError, zlib.error)
+# What the disk says if it is the one to blame.
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 FILES = (*results.FILES, folders.SETTINGS, LOG)
 
 
@@ -87,7 +91,7 @@ def run(question: Question, manner: Manner) -> int:
         warn(file)
     with folders.draft(manner.out, FILES, manner.force, "fit") as folder:
         log = Log(folder / LOG)
-        posterior = estimated(question, log, progress=not manner.quiet)
+        posterior = estimated(question, folder, log, progress=not manner.quiet)
         edges, diagnostics = posterior.edges(**question.rule), posterior.diagnostics()
         write(folder, question, posterior, edges, diagnostics, log)
         written, seconds = summary.files(manner.out, folder), time.perf_counter() - log.begin
@@ -123,21 +127,33 @@ def beware(edges: pd.DataFrame, diagnostics: Diagnostics) -> None:
         warn(f"not converged: {diagnostics.problems[0]}{more(diagnostics)}. Ask for more --warmup and --draws")
 
 
-def estimated(question: Question, log: Log, progress: bool) -> Posterior:
+def estimated(question: Question, folder: Path, log: Log, progress: bool) -> Posterior:
     """The posterior; what is wrong with the table or the question is bad input."""
     log(f"markovblanket {__version__}: {question.table}, query {', '.join(question.query)}")
     log(f"options: {question.run | {'kinds': question.kinds} | question.rule}")
+    on_disk = question.run["keep"] == DISK
+    options = question.run | ({"keep": folder / results.POSTERIOR} if on_disk else {})
     try:
         with noted(log):
             posterior = estimate(
-                question.table, question.query, kinds=question.kinds, progress=progress, **question.run
+                question.table, question.query, kinds=question.kinds, progress=progress, **options
             )
     except np.linalg.LinAlgError:
         raise  # not the table's fault, though a ValueError
     except UNREADABLE as error:
+        if getattr(error, "errno", None) in UNWRITABLE:
+            raise  # nor is this, where draws go to the disk
         raise BadInput(reason(error, question.table)) from error
     log(summary.understood(posterior))
+    if on_disk:
+        named_anew(folder / results.POSTERIOR, posterior)
     return posterior
+
+
+def named_anew(path: Path, posterior: Posterior) -> None:
+    """Forget the hidden name that the folder had while it was written."""
+    posterior.settings["keep"] = {"asked": DISK, "kept": DISK, "why": "as asked"}
+    saving.write_settings(path, posterior.settings)
 
 
 def reason(error: Exception, table: Path) -> str:

@@ -27,8 +27,12 @@ FORMULA = ("=", "+", "-", "@")
 
 
 def write(folder: Path, posterior: Posterior, edges: pd.DataFrame, rule: dict[str, Any]) -> None:
-    """The selected edges, the network as a graph and as a picture, the report, and the posterior itself."""
-    posterior.save(folder / POSTERIOR)
+    """The selected edges, the network as a graph and as a picture, the report, and the posterior itself.
+
+    It is there already if its draws were written as they came.
+    """
+    if not (folder / POSTERIOR).exists():
+        posterior.save(folder / POSTERIOR)
     edges.to_csv(folder / EDGES, index=False)
     nx.write_graphml(printable(posterior.graph(**rule)), folder / GRAPH)
     if possible(PICTURE):

@@ -1,14 +1,18 @@
 """Which edges are on the page, and where its slider starts and ends.
 
-The slider moves in whole per cent: the least probability of inclusion, or the least credibility level if the prior
-has no exact zeros. At every place the page has the rows of ``edges(inclusion=...)`` or ``edges(level=...)``.
+The slider moves in whole per cent and has two meanings, between which a reader chooses. It is the least
+probability of inclusion (the least credibility level if the prior has no exact zeros), or the largest expected
+share of wrong ones. At every place the page has the rows of ``edges(inclusion=...)`` or ``edges(level=...)``, or
+else of ``edges(fdr=...)``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from markovblanket import selection
@@ -18,67 +22,145 @@ from markovblanket.posterior import Posterior
 # So many edges at most, lest the page grow heavy; the slider ends where there would be more.
 MOST = 2000
 LAST = 99
+# Of the share of wrong calls: where it ends, and where it starts.
+LAST_SHARE, FIRST_SHARE = 50, 10
+
+
+def usual(posterior: Posterior, rule: str) -> float:
+    """The threshold of the default rule, at which the slider starts; it need not be a whole number of per cent."""
+    if rule == "level":
+        return selection.DEFAULT_LEVEL
+    return selection.least_inclusion(posterior.inclusion_either.to_numpy())
 
 
 @dataclass(frozen=True, eq=False)
 class Slider:
-    """How sure an edge must be: the rule, what it looks at (query by variable), and the ends of the slider."""
+    """How sure an edge must be: the rule, what it looks at (query by variable), and the ends of the slider.
+
+    ``usual`` is the threshold of the default rule, which takes the place of the whole number nearest to it.
+    """
 
     rule: str
     sure: Array
     least: int
     start: int
-    usual: int
+    usual: float
 
     @classmethod
     def of(cls, posterior: Posterior) -> Slider:
         """By inclusion where the prior has exact zeros, by credibility else; it starts at the default rule."""
         included = posterior.inclusion_either.to_numpy()
         if np.isnan(included).any():
-            rule, sure, floor, usual = "level", posterior.sign_probability.to_numpy(), 50, selection.DEFAULT_LEVEL
+            rule, sure, floor = "level", posterior.sign_probability.to_numpy(), 50
         else:
-            rule, sure, floor, usual = "inclusion", included, 1, selection.least_inclusion(included)
-        least = next((k for k in range(floor, LAST) if passing(rule, sure, k).sum() <= MOST), LAST)
-        return cls(rule, sure, least, max(least, round(100 * usual)), round(100 * usual))
+            rule, sure, floor = "inclusion", included, 1
+        whole = cls(rule, sure, floor, floor, usual(posterior, rule))
+        least = next((k for k in range(floor, LAST) if whole.at(k).sum() <= MOST), LAST)
+        return cls(rule, sure, least, max(least, whole.usual_place), whole.usual)
+
+    @property
+    def usual_place(self) -> int:
+        """Where the default rule is."""
+        return round(100 * self.usual)
+
+    def threshold(self, percent: int) -> float:
+        """That of a place of the slider."""
+        return self.usual if percent == self.usual_place else percent / 100
 
     def at(self, percent: int) -> selection.Mask:
         """Which pairs pass."""
-        return passing(self.rule, self.sure, percent)
+        return self.passing(self.sure, percent)
+
+    def shown(self, edges: pd.DataFrame, percent: int) -> selection.Mask:
+        """Which rows of the table pass."""
+        return self.passing(edges["sure"].to_numpy(), percent)
+
+    def passing(self, sure: Array, percent: int) -> selection.Mask:
+        """What the rule selects."""
+        by = selection.by_inclusion if self.rule == "inclusion" else selection.by_level
+        return by(sure, self.threshold(percent))
 
     def on_page(self) -> selection.Mask:
         """The pairs that pass at the least place; if those are too many still, the surest of them."""
         mask = self.at(self.least)
-        if mask.sum() > MOST:
-            order = np.argsort(-self.sure, axis=None, kind="stable")[:MOST]
-            mask = np.zeros(self.sure.size, dtype=bool)
-            mask[order] = True
-            mask = mask.reshape(self.sure.shape)
-        return mask
+        return mask if mask.sum() <= MOST else surest(self.sure, MOST)
 
     def stages(self) -> list[int]:
-        """Places at which the picture is laid out anew: where half of the edges are gone, and at the start."""
-        found = [self.least]
-        for k in range(self.least + 1, LAST + 1):
-            left = self.at(k).sum()
-            if k == self.start or 6 <= left <= self.at(found[-1]).sum() / 2:
-                found.append(k)
-        return found
+        """Places at which the picture is laid out anew, ascending."""
+        return thinning(range(self.least, LAST + 1), lambda k: int(self.at(k).sum()), self.start)
 
 
-def passing(rule: str, sure: Array, percent: int) -> selection.Mask:
-    """Pairs that the rule selects at so many per cent."""
-    least = percent / 100
-    return selection.by_inclusion(sure, least) if rule == "inclusion" else selection.by_level(sure, least)
+@dataclass(frozen=True, eq=False)
+class Share:
+    """The largest expected share of wrong calls: from which place on each pair is selected (query by variable)."""
+
+    enters: npt.NDArray[np.intp]
+    last: int
+    start: int
+
+    @classmethod
+    def of(cls, posterior: Posterior, others: selection.Mask) -> Share | None:
+        """As far as the page holds its edges beside the ``others``; None if it does not even hold the surest."""
+        enters = entries(posterior.sign_probability.to_numpy())
+        fits = [k for k in range(1, LAST_SHARE + 1) if np.sum(others | (enters <= k)) <= MOST]
+        return cls(enters, fits[-1], min(fits[-1], FIRST_SHARE)) if fits else None
+
+    def on_page(self) -> selection.Mask:
+        """The pairs that are selected at the last place."""
+        return self.enters <= self.last
+
+    def shown(self, edges: pd.DataFrame, percent: int) -> selection.Mask:
+        """Which rows of the table are selected."""
+        return np.asarray(edges["enters"].to_numpy() <= percent)
+
+    def stages(self) -> list[int]:
+        """Places at which the picture is laid out anew, ascending."""
+        places = range(self.last, 0, -1)
+        return thinning(places, lambda k: int(np.sum(self.enters <= k)), self.start)[::-1]
 
 
-def edges_on_page(posterior: Posterior, slider: Slider) -> pd.DataFrame:
-    """The table of edges, surest first, with ``sure``, what the slider looks at."""
-    i, j = np.nonzero(slider.on_page())
+def entries(probability: Array) -> npt.NDArray[np.intp]:
+    """The least whole per cent at which ``edges(fdr=...)`` selects a pair; beyond the slider if it never does.
+
+    A rule of its kind takes pairs in one order, so those that a page cannot hold need not be looked at.
+    """
+    found = np.full(probability.shape, LAST_SHARE + 1)
+    near = surest(probability, MOST + 1)
+    for percent in range(LAST_SHARE, 0, -1):
+        chosen = selection.by_false_sign_rate(probability[near], percent / 100)
+        found[near] = np.where(chosen, percent, found[near])
+    return found
+
+
+def surest(sure: Array, most: int) -> selection.Mask:
+    """So many pairs, those that come first among equals."""
+    mask = np.zeros(sure.size, dtype=bool)
+    mask[np.argsort(1.0 - sure, axis=None, kind="stable")[:most]] = True
+    return mask.reshape(sure.shape)
+
+
+def thinning(places: Iterable[int], count: Callable[[int], int], start: int) -> list[int]:
+    """The first place, those where half of the edges of the last one found are gone, and the start."""
+    first, *others = places
+    found = [first]
+    for k in others:
+        if k == start or 6 <= count(k) <= count(found[-1]) / 2:
+            found.append(k)
+    return found
+
+
+def edges_on_page(posterior: Posterior, slider: Slider, share: Share | None) -> pd.DataFrame:
+    """The table of edges, surest first, with ``sure`` and ``enters``, what the slider looks at."""
+    inside = slider.on_page()
+    i, j = np.nonzero(inside if share is None else inside | share.on_page())
     edges = posterior.edges_at(i, j)
-    column = "inclusion" if slider.rule == "inclusion" else "sign_probability"
-    return edges.assign(sure=edges[column])
+    where = positions(posterior, edges)
+    enters = LAST_SHARE + 1 if share is None else share.enters[where]
+    return edges.assign(sure=slider.sure[where], enters=enters)
 
 
-def shown_at(edges: pd.DataFrame, slider: Slider, percent: int) -> selection.Mask:
-    """Which rows of the table the slider shows."""
-    return passing(slider.rule, edges["sure"].to_numpy(), percent)
+def positions(posterior: Posterior, edges: pd.DataFrame) -> tuple[npt.NDArray[np.intp], ...]:
+    """Of the edges of a table: rows and columns in a matrix like ``W12``."""
+    ends = (posterior.query, edges["query"]), (posterior.variables, edges["variable"])
+    places = (({name: k for k, name in enumerate(names)}, end) for names, end in ends)
+    return tuple(np.array([place[name] for name in end], dtype=np.intp) for place, end in places)

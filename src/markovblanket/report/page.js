@@ -17,22 +17,40 @@
   const rowOf = (k) => (k < count ? rows[k] : innerRows[k - count]);
   const ends = data.ends, edges = data.edges;
   const words = data.names.map((name) => name.toLowerCase());
+  // Two meanings of the slider: how sure each edge must be, and the share of wrong ones that is put up with.
+  const meanings = {
+    sure: { min: slider.min, max: slider.max, value: slider.value, stages: data.stages },
+    share: data.share && { min: 1, max: data.share.last, value: data.share.start, stages: data.share.stages },
+  };
   const begin = slider.value;
+  let meaning = "sure";
   let stage = null, chosen = null, opener = null, active = null, zoom = null;
 
   // Which edges ----------------------------------------------------------------------------------------------------
 
-  const passes = (k, least) => (data.rule === "inclusion" ? data.sure[k] >= least : data.sure[k] > (1 + least) / 2);
+  // The default rule takes the place of the whole number nearest to it.
+  const threshold = () => (Number(slider.value) === data.usual.place ? data.usual.threshold : Number(slider.value) / 100);
+  const sureEnough = (k, least) => (data.rule === "inclusion" ? data.sure[k] >= least : data.sure[k] > (1 + least) / 2);
+  const passes = (k) => (meaning === "share" ? data.enters[k] <= Number(slider.value) : sureEnough(k, threshold()));
   const found = (k, text) => ends[k].some((end) => words[end].includes(text));
-  // The probability that an edge is called wrongly: that it is not there, or has the other sign.
-  const wrong = (k) => 1 - data.sure[k];
+  // The probability that an edge is called wrongly: that it is not there, or (by share) has the other sign.
+  const wrong = (k) => 1 - (meaning === "share" ? edges.sign_probability[k] : data.sure[k]);
+
+  function mean(next) {
+    meanings[meaning].value = slider.value;
+    meaning = next;
+    const { min, max, value } = meanings[meaning];
+    Object.assign(slider, { min: 0, max: 100 }, { min, max, value }); // a value must lie between its ends
+    for (const one of all(".by-sure, .by-share")) one.hidden = !one.classList.contains(`by-${meaning}`);
+    all("input[name=meaning]").forEach((one) => { one.checked = one.value === meaning; });
+  }
 
   function update() {
-    const least = Number(slider.value) / 100, text = search.value.trim().toLowerCase();
+    const text = search.value.trim().toLowerCase();
     const seen = new Set(), matched = new Set();
     let passing = 0, matching = 0, errors = 0;
     ends.forEach((pair, k) => {
-      const inside = k >= count || passes(k, least), hit = inside && (text === "" || found(k, text));
+      const inside = k >= count || passes(k), hit = inside && (text === "" || found(k, text));
       lines[k].classList.toggle("out", !inside);
       lines[k].classList.toggle("faint", inside && !hit);
       if (k < count) rows[k].classList.toggle("out", !hit);
@@ -49,18 +67,20 @@
     network.classList.toggle("searching", text !== "");
     enlarge(text === "" ? new Set() : matched);
     say(passing, matching, errors, text);
-    moveTo(data.stages.filter((one) => one.least <= Number(slider.value)).pop());
+    const { stages } = meanings[meaning], at = Number(slider.value);
+    moveTo(meaning === "share" ? stages.find((one) => one.place >= at) : stages.filter((one) => one.place <= at).pop());
     settle();
   }
 
   function say(passing, matching, errors, text) {
-    const percent = `${slider.value} %`, plural = passing === 1 ? "edge" : "edges";
+    const percent = meaning === "share" ? `${slider.value} %` : `${Math.round(1000 * threshold()) / 10} %`, plural = passing === 1 ? "edge" : "edges";
     byId("level").textContent = percent;
     slider.setAttribute("aria-valuetext", `${percent}, ${passing} ${plural}`);
     const strong = document.createElement("b");
     strong.textContent = text ? `${matching} of ${passing} ${plural}` : `${passing.toLocaleString("en")} ${plural}`;
-    const kind = data.rule === "inclusion" ? "with a probability of at least" : "at credibility level";
-    const call = data.rule === "inclusion" ? "not to be there" : "to have the other sign";
+    const there = data.rule === "inclusion", byShare = meaning === "share";
+    const kind = byShare ? `with an expected share of wrong ${there ? "ones" : "signs"} of at most` : there ? "with a probability of at least" : "at credibility level";
+    const call = !there ? "to have the other sign" : byShare ? "not to be there, or to have the other sign" : "not to be there";
     const few = errors < 0.05 ? "Fewer than 0.1" : `About ${errors.toFixed(errors < 10 ? 1 : 0)}`;
     const expected = passing ? ` ${few} of them can be expected ${call}.` : "";
     byId("count").replaceChildren(strong, ` ${kind} ${percent}${text ? ", with this name" : ""}.${text ? "" : expected}`);
@@ -227,7 +247,8 @@
 
   slider.addEventListener("input", update);
   search.addEventListener("input", update);
-  byId("usual").addEventListener("click", () => { slider.value = begin; update(); });
+  byId("usual").addEventListener("click", () => { mean("sure"); slider.value = begin; update(); });
+  all("input[name=meaning]").forEach((one) => one.addEventListener("change", () => { mean(one.value); update(); }));
   byId("close").addEventListener("click", close);
   byId("save").addEventListener("click", save);
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") close(); });

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
+from markovblanket.numerals import number, percent, rhat, signed
 from markovblanket.plots.runs import CHAINS
 from markovblanket.plots.style import NEGATIVE, POSITIVE, QUERY
 from markovblanket.posterior import Posterior
@@ -27,17 +28,19 @@ COLUMNS = ("weight", "lower", "upper", "partial_correlation", "sign_probability"
 def render(posterior: Posterior) -> str:
     """The whole page."""
     slider = choosing.Slider.of(posterior)
-    edges, inner = choosing.edges_on_page(posterior, slider), posterior.query_edges()
-    drawn = picture.draw(posterior, slider, edges, inner)
+    share = choosing.Share.of(posterior, slider.on_page())
+    edges, inner = choosing.edges_on_page(posterior, slider, share), posterior.query_edges()
+    drawn = picture.draw(posterior, slider, share, edges, inner)
     page = environment().from_string(text_of("page.html"))
     return page.render(
         slider=slider,
-        shown=int(choosing.shown_at(edges, slider, slider.start).sum()),
+        share=share,
+        shown=int(slider.shown(edges, slider.start).sum()),
         reach=reach(edges, inner),
         edges=edges.to_dict("records"),
         inner=inner.to_dict("records"),
         picture=drawn,
-        data_block=embedded(payload(posterior, slider, edges, inner, drawn)),
+        data_block=embedded(payload(posterior, slider, share, edges, inner, drawn)),
         **inlined(),
         **said(posterior),
     )
@@ -77,6 +80,7 @@ def said(posterior: Posterior) -> dict[str, Any]:
 def payload(
     posterior: Posterior,
     slider: choosing.Slider,
+    share: choosing.Share | None,
     edges: pd.DataFrame,
     inner: pd.DataFrame,
     drawn: dict[str, Any],
@@ -85,7 +89,10 @@ def payload(
     every = pd.concat([edges, inner], ignore_index=True)
     return {
         "rule": slider.rule,
+        "usual": {"place": slider.usual_place, "threshold": slider.usual},
         "sure": [float(value) for value in edges["sure"]],
+        "share": share and {"start": share.start, "last": share.last, "stages": drawn["share_stages"]},
+        "enters": [int(place) for place in edges["enters"]],
         "names": [node["name"] for node in drawn["nodes"]],
         "ends": [line["ends"] for line in drawn["lines"]],
         "stages": drawn["stages"],
@@ -126,28 +133,14 @@ def environment() -> jinja2.Environment:
     """Every value is escaped, and a missing one is an error."""
     strict = jinja2.StrictUndefined
     made = jinja2.Environment(autoescape=True, undefined=strict, trim_blocks=True, lstrip_blocks=True)
-    made.filters |= {"signed": signed, "number": number, "percent": percent, "rhat": rhat}
+    made.filters |= {written.__name__: written for written in (signed, number, percent, rhat, place)}
     return made
 
 
-def signed(value: float, digits: int = 2) -> str:
-    """With its sign, and a true minus; what is exactly zero is just that."""
-    return (f"{value:+.{digits}f}" if value else "0").replace("-", "−") if np.isfinite(value) else "–"
+def place(threshold: float) -> str:
+    """A place of the slider, as it is labelled.
 
-
-def number(value: float) -> str:
-    """A count, with commas."""
-    return f"{value:,.0f}" if value is not None and np.isfinite(value) else "–"
-
-
-def rhat(value: float) -> str:
-    """Three digits; chains that never move have none."""
-    return f"{value:.3f}" if np.isfinite(value) else "–"
-
-
-def percent(value: float, digits: int = 1) -> str:
-    """A probability; what is nearly certain is not called certain."""
-    if not np.isfinite(value):
-        return "–"
-    text = f"{100 * value:.{digits}f}"
-    return f">{100 - 10**-digits:.{digits}f} %" if float(text) == 100 and value < 1 else f"{text} %"
+    >>> place(0.5), place(0.437)
+    ('50 %', '43.7 %')
+    """
+    return f"{round(100 * threshold, 1):g} %"

@@ -16,7 +16,7 @@ from markovblanket.contracts import Array
 from markovblanket.plots import layout
 from markovblanket.plots.network import short
 from markovblanket.posterior import Posterior
-from markovblanket.report.choosing import Slider, shown_at
+from markovblanket.report.choosing import Share, Slider
 
 INCH = 96.0
 FONT = {True: 14.0, False: 12.0}
@@ -27,21 +27,27 @@ MARGIN = 14.0
 WIDTH = 1100.0
 
 
-def draw(posterior: Posterior, slider: Slider, edges: pd.DataFrame, inner: pd.DataFrame) -> dict[str, Any]:
+def draw(
+    posterior: Posterior, slider: Slider, share: Share | None, edges: pd.DataFrame, inner: pd.DataFrame
+) -> dict[str, Any]:
     """Nodes (query first), lines (edges, then those among the query), and where nodes are at every stage."""
     names = [*posterior.query, *dict.fromkeys(edges["variable"])]
     boxes = {name: box(short(name), k < len(posterior.query)) for k, name in enumerate(names)}
     place = {name: k for k, name in enumerate(names)}
-    stages = [stage(posterior.query, edges, slider, percent, boxes, place) for percent in slider.stages()]
-    start = max((one for one in stages if one["least"] <= slider.start), key=lambda one: one["least"])
-    shown = shown_at(edges, slider, slider.start)
+    stages, share_stages = (
+        [stage(posterior.query, edges[by.shown(edges, at)], at, boxes, place) for at in by.stages()] if by else []
+        for by in (slider, share)
+    )
+    start = max((one for one in stages if one["place"] <= slider.start), key=lambda one: one["place"])
+    shown = slider.shown(edges, slider.start)
     lines = pd.concat([edges, inner.rename(columns={"other": "variable"})], ignore_index=True)
     ends = [(place[edge.query], place[edge.variable]) for edge in lines.itertuples()]
     visible = {node for (pair, seen) in zip(ends, shown, strict=False) if seen for node in pair}
     return {
-        "nodes": nodes(names, boxes, len(posterior.query), start, stages, visible),
+        "nodes": nodes(names, boxes, len(posterior.query), [start, *stages[::-1], *share_stages], visible),
         "lines": [line(*row) for row in zip(ends, strength(lines), [*shown, *[True] * len(inner)], strict=True)],
         "stages": stages,
+        "share_stages": share_stages,
         "view": start["view"],
         "grow": round(max(1.0, start["view"][2] / WIDTH), 2),
     }
@@ -49,20 +55,18 @@ def draw(posterior: Posterior, slider: Slider, edges: pd.DataFrame, inner: pd.Da
 
 def stage(
     query: list[Any],
-    edges: pd.DataFrame,
-    slider: Slider,
+    seen: pd.DataFrame,
     percent: int,
     boxes: dict[Any, tuple[float, float]],
     place: dict[Any, int],
 ) -> dict[str, Any]:
-    """The layout for the edges that are shown here or further up: places by node, and the view around them."""
-    seen = edges[shown_at(edges, slider, percent)]
+    """The layout for the edges seen at a place of the slider: where nodes are, and the view around them."""
     neighbours = seen.groupby("variable", sort=False)["query"].agg(list).to_dict()
     where = layout.place(query, neighbours, boxes)
     centre = {place[name]: INCH * np.array([x, -y]) for name, (x, y) in where.items()}
     size = INCH * np.array([boxes[name] for name in where])
     at = {str(k): [round(float(x), 1), round(float(y), 1)] for k, (x, y) in centre.items()}
-    return {"least": percent, "at": at, "view": view(np.array(list(centre.values())), size)}
+    return {"place": percent, "at": at, "view": view(np.array(list(centre.values())), size)}
 
 
 def view(centre: Array, size: Array) -> list[float]:
@@ -77,14 +81,13 @@ def nodes(
     names: list[Any],
     boxes: dict[Any, tuple[float, float]],
     p: int,
-    start: dict[str, Any],
     stages: list[dict[str, Any]],
     visible: set[int],
 ) -> list[dict[str, Any]]:
-    """Where each stands at the start; those that come later, where they will first stand."""
+    """Where each stands at the first stage, that of the start; those that come later, where they first will."""
     found = []
     for k, name in enumerate(names):
-        x, y = next(one["at"][str(k)] for one in (start, *reversed(stages)) if str(k) in one["at"])
+        x, y = next(one["at"][str(k)] for one in stages if str(k) in one["at"])
         w, h = (round(INCH * side, 1) for side in boxes[name])
         known = {"number": k, "name": str(name), "short": short(name), "query": k < p}
         found.append(known | {"out": k >= p and k not in visible, "x": x, "y": y, "w": w, "h": h})
