@@ -37,7 +37,7 @@ def test_the_card_has_the_edges_of_the_default_rule_with_their_numbers(posterior
         ends = " to ".join(f"{end:+.2f}" if end else "0" for end in (edge.lower, edge.upper))
         expected = [
             f"{edge.partial_correlation:+.2f}",
-            f"{100 * edge.inclusion:.1f} %",
+            f"{100 * np.fmax(edge.inclusion, edge.inclusion_other):.1f} %",
             f"{edge.weight:+.2f}",
             ends,
         ]

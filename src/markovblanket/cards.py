@@ -12,6 +12,7 @@ from html import escape
 import pandas as pd
 
 from markovblanket.numerals import number, percent, rhat, signed
+from markovblanket.summaries import likelier
 
 MOST_EDGES, MOST_NAMES = 15, 8
 # Seen on white and on black alike.
@@ -64,9 +65,8 @@ def edges(frame: pd.DataFrame) -> str:
     """The first rows of a table of edges, and how many more there are."""
     if not len(frame):
         return note("No edge is selected by the default rule.")
-    likely, column = (
-        ("P(sign)", "sign_probability") if frame["inclusion"].isna().all() else ("P(edge)", "inclusion")
-    )
+    known = not frame["inclusion"].isna().all()
+    likely, column = ("P(edge)", "likelier") if known else ("P(sign)", "sign_probability")
     names = ("partial", likely, "weight", "95 % interval", "R-hat", "ESS")
     rows = [
         (
@@ -79,7 +79,7 @@ def edges(frame: pd.DataFrame) -> str:
             rhat(edge.rhat),
             number(edge.ess),
         )
-        for edge in frame.head(MOST_EDGES).itertuples()
+        for edge in frame.assign(likelier=likelier(frame)).head(MOST_EDGES).itertuples()
     ]
     more = f"and {len(frame) - MOST_EDGES:,} more, in .edges(). " if len(frame) > MOST_EDGES else ""
     words = [("query", False), ("variable", False), *((name, True) for name in names)]

@@ -17,6 +17,7 @@ from markovblanket.estimate import estimate
 from markovblanket.posterior import Posterior
 from markovblanket.scoring import score
 from markovblanket.simulate import Simulated, simulate
+from markovblanket.summaries import likelier
 
 TRAITS = ["age", "sex", "stage", "lymph_nodes", "survival"]
 STAGES = ["I", "II", "III", "IV"]
@@ -85,7 +86,7 @@ def blanket_table(edges: pd.DataFrame, truth: pd.DataFrame) -> Table:
     for name in ("trait", "gene", "partial", "", "weight, 95 %", "P(edge)", "truth"):
         table.add_column(name, justify="left" if name in ("trait", "gene", "") else "right", no_wrap=True)
     known = truth.set_index(["query", "variable"])["partial_correlation"]
-    for edge in edges.itertuples():
+    for edge in edges.assign(likelier=likelier(edges)).itertuples():
         true = known[edge.query, edge.variable]
         table.add_row(
             str(edge.query),
@@ -93,7 +94,7 @@ def blanket_table(edges: pd.DataFrame, truth: pd.DataFrame) -> Table:
             f"{edge.partial_correlation:+.2f}",
             bar(edge.partial_correlation),
             f"{edge.lower:+.2f} to {edge.upper:+.2f}",
-            f"{edge.inclusion:.3f}",
+            f"{edge.likelier:.3f}",
             f"{true:+.2f}" if true else "no edge",
         )
     return table

@@ -68,6 +68,11 @@ def level_numbers(column: Column) -> Array:
     return np.full(len(numbers), np.nan) if words else np.array(numbers, dtype=float)
 
 
+def likelier(edges: pd.DataFrame) -> pd.Series:
+    """The probability of inclusion by which edges are selected: with a second look, the larger of both ends'."""
+    return edges[[name for name in ("inclusion", "inclusion_other") if name in edges]].max(axis=1)
+
+
 def convergence(draws: Mapping[Any, Array]) -> pd.DataFrame:
     """R-hat, bulk and tail ESS of named (chain, draw) arrays; missing with fewer than 4 draws, or no motion."""
     names = list(draws)

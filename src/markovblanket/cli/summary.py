@@ -13,6 +13,7 @@ from rich.text import Text
 from markovblanket.demo import bar, sweeps, understood
 from markovblanket.diagnosis import Diagnostics
 from markovblanket.posterior import Posterior
+from markovblanket.summaries import likelier
 
 __all__ = ["edge_table", "files", "screen", "tell", "understood", "verdict"]
 
@@ -45,8 +46,8 @@ def edge_table(edges: pd.DataFrame) -> Table:
     likely = "P(sign)" if edges["inclusion"].isna().all() else "P(edge)"
     for name in ("weight, interval", likely, "R-hat", "ESS"):
         table.add_column(name, justify="right", no_wrap=True)
-    for edge in edges.head(MOST).itertuples():
-        probability = edge.sign_probability if likely == "P(sign)" else edge.inclusion
+    for edge in edges.head(MOST).assign(likelier=likelier(edges)).itertuples():
+        probability = edge.sign_probability if likely == "P(sign)" else edge.likelier
         table.add_row(
             Text(str(edge.query)),
             Text(str(edge.variable)),

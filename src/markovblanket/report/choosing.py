@@ -156,7 +156,8 @@ def edges_on_page(posterior: Posterior, slider: Slider, share: Share | None) -> 
     edges = posterior.edges_at(i, j)
     where = positions(posterior, edges)
     enters = LAST_SHARE + 1 if share is None else share.enters[where]
-    return edges.assign(sure=slider.sure[where], enters=enters)
+    likely = {"inclusion": slider.sure[where]} if slider.rule == "inclusion" else {}
+    return edges.assign(sure=slider.sure[where], enters=enters, **likely)
 
 
 def positions(posterior: Posterior, edges: pd.DataFrame) -> tuple[npt.NDArray[np.intp], ...]:
