@@ -31,6 +31,7 @@ NAMES = {"Q1": "a, b", "V1": "=1+1", "V2": "[bold]x", "V3": "<b>&amp;", "V4": "g
 TINY = ["--chains", "2", "--warmup", "50", "--draws", "50", "--seed", "1", "--jobs", "1"]
 SOURCE = str(Path(mb.__file__).parents[1])
 WRITTEN = {"edges.csv", "fit.log", "network.graphml", "network.svg", "posterior", "report.html", "settings.json"}
+WRITTEN |= {"checkpoint"}
 
 
 def table() -> pd.DataFrame:
@@ -77,6 +78,18 @@ def assert_written(file: str | Path, expected: pd.DataFrame) -> None:
         elif column.dtype.kind == "b":
             written[name] = written[name].map({"True": True, "False": False})
     pd.testing.assert_frame_equal(written, expected, check_exact=True)
+
+
+CAN_GO_ON = r"error: (interrupted|.*No space left on device); markovblanket resume run goes on from the last .*\n"
+
+
+def results_in(folder):
+    """All files but those of checkpoints."""
+    return {
+        path.relative_to(folder): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and "checkpoint" not in path.parts
+    }
 
 
 # What a fit writes --------------------------------------------------------------------------------------
@@ -237,14 +250,15 @@ def test_an_empty_folder_is_taken(here):
 @pytest.mark.parametrize(
     "error", [OSError(28, "No space left on device"), KeyboardInterrupt(), RuntimeError("bug")]
 )
-def test_what_fails_late_leaves_nothing_and_the_earlier_run_as_it_was(here, capsys, monkeypatch, error):
+def test_what_fails_late_leaves_the_earlier_run_as_it_was_and_can_go_on(here, capsys, monkeypatch, error):
     def fail(*arguments):
         raise error
 
     assert main(["simulate", "--rows", "30", "--rest", "3", "--query", "1", "--out", "sim", "--quiet"]) == 0
     fit = ["fit", "sim/table.csv", "-q", "Q1", "-o", "run", "--quiet", *TINY]
     assert main(fit) == 0
-    before = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
+    before = results_in(here)
+    fit = [*fit, "--draws", "60"]
     capsys.readouterr()
     monkeypatch.setattr(results, "draw", fail)
     if isinstance(error, RuntimeError):  # a fault of ours is told with all its details
@@ -252,9 +266,14 @@ def test_what_fails_late_leaves_nothing_and_the_earlier_run_as_it_was(here, caps
             main([*fit, "--force"])
     else:
         assert main([*fit, "--force"]) == (1 if isinstance(error, OSError) else 130)
-        err = capsys.readouterr().err
-        assert re.fullmatch(r"error: (interrupted|.*No space left on device); nothing was written\n", err)
-    assert {path: path.read_bytes() for path in here.rglob("*") if path.is_file()} == before
+        assert re.fullmatch(CAN_GO_ON, capsys.readouterr().err)
+    assert results_in(here) == before
+    monkeypatch.undo()
+    monkeypatch.chdir(here)
+    assert main(["resume", "run", "--quiet"]) == 0
+    assert main([*fit[:5], "other", *fit[6:]]) == 0
+    assert results_in(here / "run").keys() == results_in(here / "other").keys()
+    assert Path("run/edges.csv").read_bytes() == Path("other/edges.csv").read_bytes()
 
 
 # What is kept of the draws ------------------------------------------------------------------------------
@@ -292,15 +311,24 @@ def test_draws_on_disk_are_in_the_folder_of_the_run_and_nothing_tells_where_they
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
-def test_draws_on_disk_leave_nothing_behind_if_the_disk_is_full(here, capsys, monkeypatch, error):
+def test_draws_on_disk_go_on_after_the_disk_was_full(here, capsys, monkeypatch, error):
     def fail(store, begin):
         raise error
 
     monkeypatch.setattr(DiskStore, "_write", fail)
-    assert main(["fit", "table.csv", "-q", "Q2", "-o", "run", "--quiet", *TINY, "--keep", "disk"]) in (1, 130)
-    err = capsys.readouterr().err
-    assert re.fullmatch(r"error: (interrupted|.*No space left on device); nothing was written\n", err)
-    assert [entry.name for entry in here.iterdir()] == ["table.csv"]
+    fit = ["fit", "table.csv", "-q", "Q2", "--quiet", *TINY, "--keep", "disk", "-o"]
+    assert main([*fit, "run"]) in (1, 130)
+    assert re.fullmatch(CAN_GO_ON, capsys.readouterr().err)
+    assert sorted(entry.name for entry in here.iterdir()) == ["run", "table.csv"]
+    assert [entry.name for entry in Path("run").iterdir()] == ["checkpoint"]
+    assert "holds a run that has not ended" in refused(capsys, *fit, "run")
+    monkeypatch.undo()
+    monkeypatch.chdir(here)
+    assert main(["resume", "run", "--quiet"]) == 0
+    assert main([*fit, "other"]) == 0
+    one, other = (mb.load(f"{run}/posterior") for run in ("run", "other"))
+    np.testing.assert_array_equal(one.W12, other.W12)
+    assert one.settings == other.settings
 
 
 # Names, kinds and choices -------------------------------------------------------------------------------
@@ -457,13 +485,13 @@ def test_help_fits_eighty_columns_and_is_quick():
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are those of POSIX")
-def test_an_interrupted_run_leaves_nothing_and_says_so_in_one_line(here):
+def test_an_interrupted_run_says_in_one_line_how_to_go_on(here, capsys):
     schedule = ("--draws", "1000000", "--jobs", "1", "--keep", "summary")
     endless = ("fit", "table.csv", "-q", "Q2", "-o", "run", *schedule)
     # As in a terminal: a shell's background jobs ignore Ctrl-C, and so do their children.
     process = python("-m", "markovblanket", *endless, cwd=here, preexec_fn=hear_ctrl_c)
     try:
-        while not list(here.glob(".run-*/new/fit.log")):
+        while not list(here.glob("run/checkpoint/plan.json")):
             assert process.poll() is None, process.communicate()
             time.sleep(0.05)
         time.sleep(1)
@@ -471,5 +499,31 @@ def test_an_interrupted_run_leaves_nothing_and_says_so_in_one_line(here):
         out, err = process.communicate(timeout=60)
     finally:
         process.kill()  # whatever went wrong, nothing runs on
-    assert (process.returncode, out, err.strip()) == (130, "", "error: interrupted; nothing was written")
-    assert [entry.name for entry in here.iterdir()] == ["table.csv"]
+    after = "error: interrupted; markovblanket resume run goes on from the last checkpoint"
+    assert (process.returncode, out, err.strip()) == (130, "", after)
+    assert sorted(entry.name for entry in here.iterdir()) == ["run", "table.csv"]
+    assert main(["status", "run"]) == 0
+    assert re.match("run: stopped, 0% of all sweeps done", capsys.readouterr().out)
+
+
+def test_more_draws_are_those_of_a_longer_fit(here, capsys):
+    fit = ["fit", "table.csv", "-q", "Q2", "--quiet", *TINY]
+    longer = [*fit, "--draws", "80"]
+    assert main([*fit, "-o", "run"]) == main([*longer, "-o", "other"]) == 0
+    assert main(["resume", "run", "--draws", "80", "--quiet", "--strict"]) == 3
+    assert Path("run/edges.csv").read_bytes() == Path("other/edges.csv").read_bytes()
+    assert json.loads(Path("run/settings.json").read_text())["draws"] == 80
+    capsys.readouterr()
+    assert main(["status", "run"]) == 0
+    assert "finished, 100% of all sweeps done, 80 draws in every chain" in capsys.readouterr().out
+
+
+def test_what_cannot_go_on_is_refused(here, capsys):
+    Path("empty").mkdir()
+    for command in ("resume", "status"):
+        assert "no checkpoint" in refused(capsys, command, "empty") or command == "resume"
+    assert main(["fit", "table.csv", "-q", "Q2", "--quiet", *TINY, "-o", "run"]) == 0
+    capsys.readouterr()
+    assert "draws is 50 there, 20 here" in refused(capsys, "resume", "run", "--draws", "20")
+    Path("run/checkpoint/note.json").write_text("{")
+    assert "note.json is damaged" in refused(capsys, "resume", "run")

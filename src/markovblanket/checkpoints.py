@@ -18,7 +18,8 @@ try:
 except ImportError:  # no such locks: two runs in one folder are then the user's own care
     fcntl = None  # type: ignore[assignment]
 
-PLAN, LOCK, TABLE, MATRIX = "plan.json", "lock", "table.zarr", "scatter.npz"
+PLAN, LOCK, TABLE, MATRIX, NOTE = "plan.json", "lock", "table.zarr", "scatter.npz", "note.json"
+INSIDE = "checkpoint"
 FORMAT = 1
 # Seconds between snapshots, at least.
 EVERY = 10.0
@@ -58,6 +59,12 @@ def write(folder: Path, plan: Mapping[str, Any]) -> None:
     draft.replace(folder / PLAN)
 
 
+def located(folder: str | Path) -> Path:
+    """The folder itself, or the one inside it in which the command line has its checkpoints."""
+    inside = Path(folder) / INSIDE
+    return inside if (inside / PLAN).is_file() else Path(folder)
+
+
 def read(folder: str | Path) -> Plan | None:
     """The plan of a run; None if none was begun there."""
     path = Path(folder) / PLAN
@@ -85,8 +92,8 @@ def refuse_foreign(folder: Path) -> None:
     """Refuse what is neither absent, nor empty, nor the folder of a run."""
     if not folder.exists() or (folder.is_dir() and (folder / PLAN).is_file()):
         return
-    # A run that was stopped before it had a plan has left no more than these.
-    ours = {LOCK, TABLE, MATRIX, f"{PLAN}.part", f"{MATRIX}.part"}
+    # A run that was stopped before it had a plan has left no more than these; the note is that of who began it.
+    ours = {LOCK, TABLE, MATRIX, NOTE, f"{PLAN}.part", f"{MATRIX}.part"}
     if not folder.is_dir() or not {entry.name for entry in folder.iterdir()} <= ours:
         raise FileExistsError(f"{folder} exists and has no checkpoint; choose another folder")
 

@@ -60,6 +60,7 @@ def resume(
     >>> bool((longer.W12[:, :400] == short.W12).all()), longer
     (True, <Posterior: 1 query and 5 other variables, 4 chains of 600 draws>)
     """
+    folder = checkpoints.located(folder)
     task = task_in(folder)
     if draws is not None:
         task = replace(task, schedule=replace(task.schedule, draws=draws))
@@ -72,6 +73,7 @@ def load(path: str | Path) -> Posterior:
     Of a run that has not ended, these are the draws that all its chains have in their last snapshots. If it keeps
     a summary, nothing can be read before its end.
     """
+    path = checkpoints.located(path)
     if checkpoints.read(path) is None:
         return posterior.load(path)
     seen, task = status(path), task_in(path)
@@ -181,6 +183,7 @@ class Status:
 
 def status(folder: str | Path) -> Status:
     """How far a run with a checkpoint has come, as of its last snapshots; it may be running meanwhile."""
+    folder = checkpoints.located(folder)
     plan = checkpoints.read(folder)
     if plan is None:
         raise FileNotFoundError(f"{folder} has no checkpoint: there is no {checkpoints.PLAN}")

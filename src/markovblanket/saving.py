@@ -51,6 +51,7 @@ def write_groups(folder: Path, groups: Mapping[str, xr.Dataset]) -> None:
 def write_settings(folder: Path, settings: Mapping[str, Any]) -> None:
     """The last file of a posterior: with it, the folder is whole."""
     text = json.dumps({"format": FORMAT, **settings}, indent=2, default=plain) + "\n"
+    (folder / SETTINGS).unlink(missing_ok=True)  # it may be the file of another folder, too
     (folder / SETTINGS).write_text(text)
 
 

@@ -56,7 +56,7 @@ def hint(error: click.ClickException) -> str:
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80, "show_default": True},
     epilog="Exit codes: 0 done; 2 bad input, nothing written; 3 finished but not converged, with --strict; "
-    "130 interrupted, nothing written.",
+    "130 interrupted; resume goes on.",
     no_args_is_help=False,
 )
 @click.version_option(__version__, message="%(prog)s %(version)s")
@@ -119,13 +119,43 @@ def fit(**options: Any) -> int:
     excludes zero.
 
     FOLDER gets report.html, edges.csv, network.svg, network.graphml, settings.json, fit.log, and the draws in
-    posterior/, which markovblanket.load() reads. It appears when all is done, or not at all. Names in edges.csv
+    posterior/, which markovblanket.load() reads; they appear when all is done, or not at all. Until then, and
+    after it, checkpoint/ has what `markovblanket resume` needs to go on. Names in edges.csv
     are exactly those of the table, also if they begin with = + - or @, which a spreadsheet may take for formulas:
     import them as text.
     """
     from markovblanket.cli.fitting import asked, run
 
     return run(*asked(**options))
+
+
+@commands.command(short_help="Go on with a run that was stopped, or add draws to it.")
+@click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--draws", **COUNT, show_default="as asked", help="Draws per chain, if more than before.")
+@click.option("-j", "--jobs", **COUNT, show_default="one per core", help="Chains at a time.")
+@click.option("--strict", is_flag=True, help="Exit code 3 if the chains have not converged.")
+@QUIET
+def resume(**options: Any) -> int:
+    """Go on with RUN, the folder of a fit that was interrupted, killed or out of space: bit for bit as if nothing
+    had happened. A finished run is written again, with more draws if --draws says so.
+
+    \b
+    Examples:
+      markovblanket resume run/
+      markovblanket resume run/ --draws 5000
+    """
+    from markovblanket.cli.resuming import run
+
+    return run(**options)
+
+
+@commands.command(short_help="How far a run is.")
+@click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
+def status(run: Path) -> int:
+    """How far RUN, the folder of a fit, is by its last checkpoint; it may be running meanwhile."""
+    from markovblanket.cli.resuming import tell
+
+    return tell(run)
 
 
 @commands.command(short_help="Write the report of a run again.")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import json
+import shutil
 import time
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ import joblib
 import numpy as np
 import pandas as pd
 
-from markovblanket import __version__, saving
+from markovblanket import __version__, checkpoints, saving
 from markovblanket.cli import asking, folders, results, summary
 from markovblanket.cli.asking import BadInput
 from markovblanket.diagnosis import ConvergenceWarning, Diagnostics
@@ -32,7 +34,7 @@ DISK = "disk"
 UNREADABLE = (ValueError, OSError, ImportError, EOFError, zlib.error)
 # What the disk says if it is the one to blame.
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
-FILES = (*results.FILES, folders.SETTINGS, LOG)
+FILES = (*results.FILES, folders.SETTINGS, folders.CHECKPOINT, folders.BEFORE, LOG)
 
 
 @dataclass(frozen=True)
@@ -87,18 +89,52 @@ def asked(**typed: Any) -> tuple[Question, Manner]:
 
 def run(question: Question, manner: Manner) -> int:
     """Fit, write everything, and tell what was found; the exit code."""
+    out = manner.out.expanduser().resolve()
+    folders.refuse(out, FILES, manner.force, "fit")
+
+    def fit(folder: Path, log: Log) -> Posterior:
+        with begun(out / folders.CHECKPOINT, question):
+            return estimated(question, out / folders.CHECKPOINT, log, progress=not manner.quiet)
+
+    return finished(question, replace(manner, force=True), fit)
+
+
+def finished(question: Question, manner: Manner, fit: Callable[[Path, Log], Posterior]) -> int:
+    """What becomes of a fit: all files, and a summary; the exit code."""
     for file in results.left_out():
         warn(file)
-    with folders.draft(manner.out, FILES, manner.force, "fit") as folder:
+    after = f"markovblanket resume {manner.out} goes on from the last checkpoint"
+    with folders.draft(manner.out, FILES, manner.force, "fit", after) as folder:
         log = Log(folder / LOG)
-        posterior = estimated(question, folder, log, progress=not manner.quiet)
+        posterior = fit(folder, log)
         edges, diagnostics = posterior.edges(**question.rule), posterior.diagnostics()
         write(folder, question, posterior, edges, diagnostics, log)
+        folders.link(manner.out.expanduser().resolve() / folders.CHECKPOINT, folder / folders.CHECKPOINT)
         written, seconds = summary.files(manner.out, folder), time.perf_counter() - log.begin
     if not manner.quiet:
         summary.tell(summary.screen(), posterior, edges, diagnostics, f"in {seconds:.0f} s", written)
     beware(edges, diagnostics)
     return NOT_CONVERGED if manner.strict and not diagnostics.converged else 0
+
+
+@contextmanager
+def begun(checkpoint: Path, question: Question) -> Iterator[None]:
+    """A folder for the run, with the question; gone again if that is bad input."""
+    made = next(folder for folder in (checkpoint, *checkpoint.parents) if folder.parent.exists())
+    before = checkpoint.with_name(folders.BEFORE)
+    if checkpoint.exists():
+        shutil.rmtree(before, ignore_errors=True)
+        checkpoint.rename(before)
+    checkpoint.mkdir(parents=True)
+    (checkpoint / checkpoints.NOTE).write_text(json.dumps(asdict(question), default=str), encoding="utf-8")
+    try:
+        yield
+    except BadInput:
+        shutil.rmtree(made)
+        if before.exists():
+            before.rename(checkpoint)
+        raise
+    shutil.rmtree(before, ignore_errors=True)
 
 
 def write(
@@ -114,9 +150,20 @@ def write(
     for problem in diagnostics.problems:
         log(f"not converged: {problem}")
     with noted(log):
+        if question.run["keep"] == DISK:
+            take_draws(folder, posterior)
         results.write(folder, posterior, edges, question.rule)
     folders.write_settings(folder, {**question.settings, **posterior.settings})
     log(f"{len(edges)} edges selected; written: {', '.join(sorted(entry.name for entry in folder.iterdir()))}")
+
+
+def take_draws(folder: Path, posterior: Posterior) -> None:
+    """The posterior whose draws were written as they came, without a copy, and under its own name."""
+    source = saving.source_of(posterior.draws)
+    assert source is not None
+    folders.link(source.parent, folder / results.POSTERIOR)
+    posterior.settings["keep"] = {"asked": DISK, "kept": DISK, "why": "as asked"}
+    saving.write_settings(folder / results.POSTERIOR, posterior.settings)
 
 
 def beware(edges: pd.DataFrame, diagnostics: Diagnostics) -> None:
@@ -127,16 +174,21 @@ def beware(edges: pd.DataFrame, diagnostics: Diagnostics) -> None:
         warn(f"not converged: {diagnostics.problems[0]}{more(diagnostics)}. Ask for more --warmup and --draws")
 
 
-def estimated(question: Question, folder: Path, log: Log, progress: bool) -> Posterior:
+def estimated(question: Question, checkpoint: Path, log: Log, progress: bool) -> Posterior:
     """The posterior; what is wrong with the table or the question is bad input."""
     log(f"markovblanket {__version__}: {question.table}, query {', '.join(question.query)}")
     log(f"options: {question.run | {'kinds': question.kinds} | question.rule}")
     on_disk = question.run["keep"] == DISK
-    options = question.run | ({"keep": folder / results.POSTERIOR} if on_disk else {})
+    options = question.run | ({"keep": checkpoint / results.POSTERIOR} if on_disk else {})
     try:
         with noted(log):
             posterior = estimate(
-                question.table, question.query, kinds=question.kinds, progress=progress, **options
+                question.table,
+                question.query,
+                kinds=question.kinds,
+                progress=progress,
+                checkpoint=checkpoint,
+                **options,
             )
     except np.linalg.LinAlgError:
         raise  # not the table's fault, though a ValueError
@@ -145,15 +197,7 @@ def estimated(question: Question, folder: Path, log: Log, progress: bool) -> Pos
             raise  # nor is this, where draws go to the disk
         raise BadInput(reason(error, question.table)) from error
     log(summary.understood(posterior))
-    if on_disk:
-        named_anew(folder / results.POSTERIOR, posterior)
     return posterior
-
-
-def named_anew(path: Path, posterior: Posterior) -> None:
-    """Forget the hidden name that the folder had while it was written."""
-    posterior.settings["keep"] = {"asked": DISK, "kept": DISK, "why": "as asked"}
-    saving.write_settings(path, posterior.settings)
 
 
 def reason(error: Exception, table: Path) -> str:

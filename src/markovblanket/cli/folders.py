@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -15,7 +17,7 @@ import click
 
 from markovblanket.cli.asking import BadInput
 
-SETTINGS = "settings.json"
+SETTINGS, CHECKPOINT, BEFORE = "settings.json", "checkpoint", "checkpoint~"
 TERMINATED = 128 + signal.SIGTERM
 
 
@@ -30,16 +32,19 @@ class Interrupted(click.ClickException):
 
 
 @contextmanager
-def draft(out: Path, files: Collection[str], force: bool, what: str) -> Iterator[Path]:
+def draft(
+    out: Path, files: Collection[str], force: bool, what: str, after: str = "nothing was written"
+) -> Iterator[Path]:
     """A folder to write to, beside ``out``, whose name it takes if all goes well; otherwise it is removed.
 
-    ``out`` may be the folder of an earlier run if ``force``: one that holds no other than these ``files``.
+    ``out`` may be the folder of an earlier run if ``force``: one that holds no other than these ``files``. Who
+    interrupts it, or has no space left, is told what comes ``after``.
     """
     out = out.expanduser().resolve()
     refuse(out, files, force, what)
     # Folders above that do not exist yet are made in the end: a run that fails leaves none behind.
     near = next(folder for folder in out.parents if folder.exists())
-    with told(), aside(near, out.name) as folder, terminable():
+    with told(after), aside(near, out.name) as folder, terminable():
         new = Path(folder, "new")
         new.mkdir()
         yield new
@@ -56,7 +61,11 @@ def refuse(out: Path, files: Collection[str], force: bool, what: str) -> None:
     if not out.is_dir():
         raise BadInput(f"{out} exists and is no folder: name another with --out")
     found = {entry.name for entry in out.iterdir()}
-    if found and not (SETTINGS in found and found <= set(files)):
+    if found == {CHECKPOINT} and not force:
+        raise BadInput(
+            f"{out} holds a run that has not ended: markovblanket resume goes on with it; or use --force"
+        )
+    if found and found != {CHECKPOINT} and not (SETTINGS in found and found <= set(files)):
         strange = min(found - set(files), default=f"no {SETTINGS}")
         raise BadInput(f"{out} is no folder of an earlier {what} alone ({strange}): name another with --out")
     if found and not force:
@@ -89,14 +98,14 @@ def swap(new: Path, out: Path, old: Path) -> None:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def told(after: str) -> Iterator[None]:
     """What ends a run, in a line."""
     try:
         yield
     except KeyboardInterrupt:
-        raise Interrupted("interrupted; nothing was written") from None
+        raise Interrupted(f"interrupted; {after}") from None
     except OSError as error:
-        raise Failed(f"{error}; nothing was written") from error
+        raise Failed(f"{error}; {after}") from error
 
 
 @contextmanager
@@ -107,6 +116,15 @@ def terminable() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def link(source: Path, target: Path) -> None:
+    """The same files under another name, without a copy where the disk knows how to do that."""
+    try:
+        shutil.copytree(source, target, copy_function=os.link)
+    except OSError:
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(source, target)
 
 
 def write_settings(folder: Path, settings: dict[str, Any]) -> None:

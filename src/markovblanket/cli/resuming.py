@@ -1,0 +1,68 @@
+"""``markovblanket resume`` and ``status``: runs that were stopped, and runs under way."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import joblib
+
+from markovblanket import checkpoints
+from markovblanket.cli import folders, summary
+from markovblanket.cli.asking import BadInput
+from markovblanket.cli.fitting import UNWRITABLE, Log, Manner, Question, finished, noted
+from markovblanket.posterior import Posterior
+from markovblanket.resuming import resume, status
+
+
+def run(run: Path, draws: int | None, jobs: int | None, strict: bool, quiet: bool) -> int:
+    """Go on, write everything, and tell what was found; the exit code."""
+    question = asked(run)
+
+    def fit(folder: Path, log: Log) -> Posterior:
+        log(f"resumed: {status(run).sentence}")
+        return resumed(run, draws, jobs or joblib.cpu_count(), not quiet, log)
+
+    return finished(question, Manner(run, force=True, strict=strict, quiet=quiet), fit)
+
+
+def asked(run: Path) -> Question:
+    """The question with which the run was begun."""
+    note = run / folders.CHECKPOINT / checkpoints.NOTE
+    try:
+        known: dict[str, Any] = json.loads(note.read_text(encoding="utf-8"))
+        question = Question(**known)
+    except FileNotFoundError:
+        raise BadInput(f"{run} is not the folder of a fit with a checkpoint: there is no {note}") from None
+    except (ValueError, TypeError) as error:
+        raise BadInput(f"{note} is damaged: {error}") from None
+    return replace(question, table=Path(question.table))
+
+
+def resumed(run: Path, draws: int | None, jobs: int, progress: bool, log: Log) -> Posterior:
+    """The posterior; what the folder does not allow is bad input."""
+    try:
+        with noted(log):
+            posterior = resume(run, draws=draws, n_jobs=jobs, progress=progress)
+    except (ValueError, OSError, RuntimeError) as error:
+        if getattr(error, "errno", None) in UNWRITABLE:
+            raise
+        raise BadInput(str(error)) from error
+    log(summary.understood(posterior))
+    return posterior
+
+
+def tell(run: Path) -> int:
+    """How far a run is."""
+    try:
+        seen = status(run)
+    except (ValueError, OSError) as error:
+        raise BadInput(str(error)) from error
+    click.echo(f"{run}: {seen.sentence}")
+    for chain, row in seen.chains.iterrows():
+        age = "" if row["phase"] == "waiting" else f", as of {row['seconds_ago']:.0f} s ago"
+        click.echo(f"  chain {chain + 1}: {row['phase']}, {row['sweeps']:,} of {seen.sweeps:,} sweeps{age}")
+    return 0
