@@ -230,7 +230,7 @@ differences to the default are taken on the data sets that both had, with their 
 Our samplers and BGL run one chain of 300 + 700 sweeps, the paper's schedule. The Laplace prior with a fixed
 rate γ and BGL select by 85 % credible intervals, as the paper does; the other priors of this package by its
 default rule (`edges()`: for spike and slab the set of largest expected f-score, see [the rules](rules.md), else
-95 % intervals); a *second look* adds what is seen from the other ends. The others select by
+95 % intervals). The default looks at likely edges from both ends; *one end* does not. The others select by
 their own defaults: BDgraph edges of probability at least 1/2 after 5,000 iterations; huge by its rotation
 criterion (ric) or the extended BIC; scikit-learn's `GraphicalLassoCV` what is not zero. All get standardised
 columns, but for one line: *own units* is the Laplace prior on the scatter as it is. The paper's rate is 200,

@@ -35,7 +35,9 @@ def measured(design: Design, number: int) -> dict[str, Any]:
     """The truth and the probabilities of all pairs, of one data set."""
     data = design.data(number)
     options = {"warmup": design.warmup, "draws": design.draws, "seed": number, "n_jobs": 1}
-    posterior = quietly(mb.estimate, data.table, data.query, margins="gaussian", chains=1, **options)
+    posterior = quietly(
+        mb.estimate, data.table, data.query, margins="gaussian", chains=1, second_look=False, **options
+    )
     looked = unwarned(mb.second_look, posterior, chains=1, warmup=150, draws=500, seed=number).set_index(KEYS)
     pairs = data.truth.set_index(KEYS)[["weight"]].rename(columns={"weight": "true"})
     pairs = pairs.join(posterior.edges(all=True).set_index(KEYS)[["weight", "inclusion", "sign_probability"]])
