@@ -59,12 +59,34 @@ def sweep(
     changes = 0
     for _ in range(passes):
         changes += visit(rng, W21, U, R, FT, a, odds, v, rare)
-        neighbours, queries = np.nonzero(W21)
-        if len(queries):
-            k = rng.integers(0, len(queries))
-            relocate(rng, W21, U, R, FT, a, v, queries[k], neighbours[k])
+        edges = count(W21)
+        if edges:
+            j, i = find(W21, rng.integers(0, edges))
+            relocate(rng, W21, U, R, FT, a, v, i, j)
             redraw(rng, W21, U, R, FT, v)
     return changes
+
+
+@njit(cache=True)
+def count(W21: Array) -> int:
+    """Entries that are not zero."""
+    edges = 0
+    for j in range(len(W21)):
+        for w in W21[j]:
+            edges += w != 0.0
+    return edges
+
+
+@njit(cache=True)
+def find(W21: Array, k: int) -> tuple[int, int]:
+    """Of the entries that are not zero, the place of the one that has k before it."""
+    for j in range(len(W21)):
+        for i in range(W21.shape[1]):
+            if W21[j, i] != 0.0:
+                if k == 0:
+                    return j, i
+                k -= 1
+    return -1, -1
 
 
 @njit(cache=True)
@@ -179,9 +201,20 @@ def redraw(rng: np.random.Generator, W21: Array, U: Array, R: Array, FT: Array, 
     Which they are stays. One at a time, entries of correlated variables creep.
     """
     for i in range(len(U)):
-        row = np.flatnonzero(W21[:, i])
+        row = neighbours_of(W21, i)
         for first in range(0, len(row), MOST):
             redraw_together(rng, W21, U, R, FT, v, i, row[first : first + MOST])
+
+
+@njit(cache=True)
+def neighbours_of(W21: Array, i: int) -> Indices:
+    """The places in row i of ``W12`` that are not zero."""
+    places, found = np.empty(len(W21), np.intp), 0
+    for j in range(len(W21)):
+        if W21[j, i] != 0.0:
+            places[found] = j
+            found += 1
+    return places[:found]
 
 
 @njit(cache=True)
@@ -189,7 +222,9 @@ def redraw_together(
     rng: np.random.Generator, W21: Array, U: Array, R: Array, FT: Array, v: float, i: int, places: Indices
 ) -> None:
     """Entries of row i, given all others."""
-    F, w = FT[places], W21[places, i]
+    F, w = np.empty((len(places), FT.shape[1])), np.empty(len(places))
+    for k in range(len(places)):
+        F[k], w[k] = FT[places[k]], W21[places[k], i]
     before = np.dot(w, F)
     b = -np.dot(F, R[i] - U[i, i] * before)
     for k in range(len(places)):
