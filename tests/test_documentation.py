@@ -115,7 +115,7 @@ def test_a_slip_in_a_command_would_be_noticed():
 def links(page: Path) -> Iterator[str]:
     """Targets of links and pictures that lie in this repository."""
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-    for target in re.findall(r"\]\(([^()\s]+)\)", text):
+    for target in (*re.findall(r"\]\(([^()\s]+)\)", text), *re.findall(r'src="([^"]+)"', text)):
         if not re.match(r"[a-z]+:", target):
             yield target
 

@@ -13,41 +13,43 @@ from matplotlib import pyplot as plt
 from markovblanket import estimate, plots
 from markovblanket.demo import clinic
 
-PALE = {"color": "0.8", "linestyle": ":", "linewidth": 1.2}
+ROOM = {"left": 0.005, "right": 0.995, "bottom": 0.0, "top": 0.93, "wspace": 0.03}
+MISSED = {"color": "0.75", "linestyle": ":", "linewidth": 1.2}
 FALSE = {"color": "black", "linestyle": ":", "linewidth": 2.0}
 
 
-def names(edges: pd.DataFrame) -> set[str]:
-    """Of the lines in the picture."""
+def lines(edges: pd.DataFrame) -> set[str]:
+    """By which names the picture knows them."""
     return set(edges["query"] + "~" + edges["variable"])
 
 
-def draw(
-    axes: plt.Axes, query: list[str], every: pd.DataFrame, shown: set[str], true: set[str], title: str
-) -> None:
-    """All edges at their places, so that both pictures agree; what is not shown here is pale."""
+def draw(axes: plt.Axes, query: list[str], shown: pd.DataFrame, other: pd.DataFrame, true: set[str]) -> None:
+    """The edges that are shown, and pale those of the other picture: all have the same places in both."""
+    every = pd.concat([shown, other]).drop_duplicates(["query", "variable"]).sort_values(["query", "variable"])
     plots.network(query, every, ax=axes)
     for line in axes.lines:
-        if line.get_gid() not in shown:
-            line.set(**PALE)
+        if line.get_gid() not in lines(shown):
+            line.set(**MISSED)
         elif line.get_gid() not in true:
             line.set(**FALSE)
-    axes.set_title(title, fontsize=12)
+    alone = set(other["variable"]) - set(shown["variable"])
+    for box in (box for box in axes.patches if box.get_gid() in alone):
+        box.set_edgecolor("0.8")
+    for text in (text for text in axes.texts if text.get_text() in alone):
+        text.set_color("0.65")
 
 
 def main() -> None:
     data = clinic()
     posterior = estimate(data.table, data.query, warmup=500, draws=1000, seed=1, n_jobs=2)
-    found, truth = posterior.edges(), data.truth.query("edge")
-    columns = ["query", "variable", "partial_correlation"]
-    every = pd.concat([truth[columns], found[columns]]).drop_duplicates(["query", "variable"])
-    right = len(names(found) & names(truth))
-    figure, axes = plt.subplots(1, 2, figsize=(13, 6.4), layout="constrained")
-    title = f"the truth: {len(truth)} edges to 120 genes"
-    draw(axes[0], data.query, every, names(truth), names(truth), title)
-    title = f"found in 300 rows: {right} of them, and {len(found) - right} false"
-    draw(axes[1], data.query, every, names(found), names(truth), title)
-    figure.savefig(Path(__file__).with_suffix(".png"), dpi=110)
+    truth, found = (edges.drop(columns="weight") for edges in (data.truth.query("edge"), posterior.edges()))
+    right = len(lines(found) & lines(truth))
+    _, axes = plt.subplots(1, 2, figsize=(13, 5.2), gridspec_kw=ROOM)
+    draw(axes[0], data.query, truth, found, lines(truth))
+    draw(axes[1], data.query, found, truth, lines(truth))
+    axes[0].set_title(f"the truth: {len(truth)} edges to 120 genes", fontsize=12)
+    axes[1].set_title(f"found in 300 rows: {right} of them, and {len(found) - right} false", fontsize=12)
+    plt.savefig(Path(__file__).with_suffix(".png"), dpi=110)
 
 
 if __name__ == "__main__":
