@@ -101,12 +101,18 @@ def test_commands_are_understood(words, monkeypatch, tmp_path):
             Path(argument).touch()
     if name == "report":
         Path(arguments[0]).mkdir()
-    commands.commands[name].make_context(name, arguments, parent=click.Context(commands))
+    understand(name, arguments)
+
+
+def understand(name: str, arguments: list[str]) -> None:
+    """Read the arguments of a command, as the shell would have it done."""
+    parent = click.Context(commands, **commands.context_settings)  # click remembers the names of the help option
+    commands.commands[name].make_context(name, arguments, parent=parent)
 
 
 def test_a_slip_in_a_command_would_be_noticed():
     with pytest.raises(click.NoSuchOption):
-        commands.commands["simulate"].make_context("simulate", ["--row", "3"], parent=click.Context(commands))
+        understand("simulate", ["--row", "3"])
 
 
 # Links -------------------------------------------------------------------------------------------------
