@@ -1,6 +1,10 @@
 """The site: `make docs` builds it with warnings as errors, and without network."""
 
+import os
 from importlib.metadata import version as installed_version
+from pathlib import Path
+
+HERE = Path(__file__).parent
 
 project = "markovblanket"
 author = "The markovblanket developers"
@@ -12,11 +16,17 @@ exclude_patterns = ["_build", "jupyter_execute", "benchmark_results.md"]  # the 
 templates_path = ["_templates"]
 default_role = "py:obj"
 
-# Pages with code cells are run while the site is built; an exception in a cell is an error of the build.
+# Pages with code cells are run while the site is built, where they may write files; an exception in a cell is an
+# error of the build. Some read the studies' tables, and one runs the tests' own calibration.
+os.environ["MARKOVBLANKET_DOCS"] = str(HERE)
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, [os.environ.get("PYTHONPATH"), str(HERE.parent / "tests")])
+)
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 nb_execution_mode = "auto"
 nb_execution_raise_on_error = True
+nb_execution_in_temp = True
 nb_execution_timeout = 120
 
 autosummary_generate = True
