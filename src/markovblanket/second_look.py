@@ -25,6 +25,7 @@ from markovblanket.diagnosis import MAX_RHAT, ConvergenceWarning
 from markovblanket.given import as_they_are, in_copula
 from markovblanket.posterior import Posterior
 from markovblanket.priors import SpikeSlab
+from markovblanket.scatter import from_columns
 from markovblanket.selection import DEFAULT_LEVEL
 from markovblanket.snapshots import Record
 from markovblanket.solvers import Dual
@@ -32,9 +33,9 @@ from markovblanket.store import Chain, KeepDraws, MemoryStore
 from markovblanket.summaries import convergence, take
 from markovblanket.table import MixedTable, Name
 
-# Of the second look that a fit takes by itself: candidates, chains of so many sweeps, and multiplications at most.
+# Of the second look that a fit takes by itself: candidates, tables, sweeps with each, multiplications at most.
 LEAST = 0.05
-BRIEF = Schedule(warmup=150, draws=350)
+TABLES, BRIEF = 2, Schedule(warmup=150, draws=350)
 MOST_WORK = 1e10
 
 
@@ -126,12 +127,13 @@ def other_ends(
         return None, reason
     if not wish:
         return None, "not asked for"
-    asked = posterior.settings
-    schedule = Schedule(min(BRIEF.warmup, asked["warmup"]), min(BRIEF.draws, asked["draws"]))
-    look = Look.of(posterior, schedule, min(2, asked["chains"]))
-    seen = (look.all_weights(seeds, names, n_jobs) != 0).mean(axis=(1, 2))
+    look = BriefLook.of(posterior)
+    shares = joblib.Parallel(n_jobs=n_jobs)(
+        joblib.delayed(look.shares)(child, posterior.variables.index(name))
+        for child, name in zip(seeds.spawn(len(names)), names, strict=True)
+    )
     other = pd.DataFrame(np.nan, index=posterior.query, columns=posterior.variables)
-    other[names] = seen.T
+    other[names] = np.array(shares).reshape(len(names), len(other)).T
     return other, f"at {len(names)} variables"
 
 
@@ -142,7 +144,7 @@ def obstacle(posterior: Posterior, names: Sequence[Name]) -> str | None:
     if not posterior.observed.table.n:
         return "a scatter matrix has no rows"
     q = len(posterior.variables)
-    work = len(names) * 2 * BRIEF.sweeps * q * min(q, posterior.observed.table.n)
+    work = len(names) * TABLES * BRIEF.sweeps * q * min(q, posterior.observed.table.n)
     return f"at {len(names)} variables it would take long" if work > MOST_WORK else None
 
 
@@ -217,6 +219,39 @@ def about(table: MixedTable, name: Name) -> MixedTable:
     columns = {column.name: column for column in table.columns}
     rest = tuple(other for other in table.order if other != name)
     return replace(table, columns=tuple(columns[other] for other in (name, *rest)), query=(name,), rest=rest)
+
+
+@dataclass(frozen=True, eq=False)
+class BriefLook:
+    """The same with cells that are latent or missing as some draws have them: tables (n x (p+q)) to average over.
+
+    To draw them anew for every candidate would take most of the time, and they are those of the first look.
+    """
+
+    tables: tuple[Array, ...]
+    p: int
+    prior: SpikeSlab
+    schedule: Schedule
+
+    @classmethod
+    def of(cls, posterior: Posterior) -> BriefLook:
+        """Tables from draws far apart; one table, looked at as often, if nothing moves."""
+        prior, observed, asked = Look.of(posterior, BRIEF, 1).prior, posterior.observed, posterior.settings
+        columns = [observed.columns_at(sample) for sample in observed.samples(TABLES)] if observed.moving else []
+        completed = columns or [observed.start] * TABLES
+        schedule = Schedule(min(BRIEF.warmup, asked["warmup"]), min(BRIEF.draws, asked["draws"]))
+        return cls(tuple(np.hstack([one.X1, one.X2]) for one in completed), observed.p, prior, schedule)
+
+    def shares(self, seed: np.random.SeedSequence, j: int) -> Array:
+        """How often variable j of the rest, as the query, has an edge with each of those that were."""
+        keep = KeepEntries(self.schedule.draws, np.arange(self.p))
+        found = []
+        for child, table in zip(seed.spawn(len(self.tables)), self.tables, strict=True):
+            with threadpool_limits(limits=1):  # as in the chains
+                rest = np.delete(table, self.p + j, axis=1)
+                problem = Problem(from_columns(table[:, [self.p + j]], rest), self.prior, Dual())
+            found.append(run(problem, self.schedule, chains=1, seed=child, keep=keep)["weight"] != 0)
+        return np.asarray(np.mean(found, axis=(0, 1, 2)))
 
 
 @dataclass

@@ -61,7 +61,7 @@ def sweep(
         changes += visit(rng, W21, U, R, FT, a, odds, v, rare)
         edges = count(W21)
         if edges:
-            j, i = find(W21, rng.integers(0, edges))
+            j, i = find(W21, int(rng.integers(0, edges)))
             relocate(rng, W21, U, R, FT, a, v, i, j)
             redraw(rng, W21, U, R, FT, v)
     return changes
@@ -232,10 +232,10 @@ def redraw_together(
     H = U[i, i] * np.dot(F, F.T)
     for k in range(len(places)):
         H[k, k] += U[i, i] + 1.0 / v
-    w = canonical_normal(rng, H, b)
+    new = canonical_normal(rng, H, b)
     for k in range(len(places)):
-        W21[places[k], i] = w[k]
-    shift(R, 1.0, U[i], np.dot(w, F) - before)
+        W21[places[k], i] = new[k]
+    shift(R, 1.0, U[i], np.dot(new, F) - before)
 
 
 @njit(cache=True)
