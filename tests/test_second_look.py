@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -150,3 +152,71 @@ def test_what_has_no_second_end_is_refused(table, posterior):
 def test_chains_that_disagree_are_told_of(posterior):
     with pytest.warns(mb.ConvergenceWarning, match="seen from their other ends"):
         mb.second_look(posterior, seed=1, chains=4, warmup=0, draws=5)
+
+
+# The one that a fit takes by itself ---------------------------------------------------------------------
+
+
+def test_a_fit_looks_at_likely_edges_from_their_other_ends(table, posterior, looked):
+    """As often as the long way finds them, within four standard errors of 70 and 60 independent draws."""
+    other, long = (
+        posterior.inclusion_other,
+        looked.pivot(index="query", columns="variable", values="inclusion_other"),
+    )
+    likely = (posterior.inclusion >= 0.05).any()
+    assert other.loc[:, likely].notna().all(axis=None)
+    assert other.loc[:, ~likely].isna().all(axis=None)
+    assert posterior.settings["second_look"] == {"asked": "auto", "taken": f"at {likely.sum()} variables"}
+    short = other.loc[long.index, long.columns]
+    pooled = ((short + long) / 2).clip(0.01, 0.99)
+    assert (abs(short - long) < 4 * np.sqrt(pooled * (1 - pooled) * (1 / 70 + 1 / 60))).all(axis=None)
+
+
+def test_the_likelier_end_is_selected_by_and_shown(table, posterior):
+    either = np.fmax(posterior.inclusion, posterior.inclusion_other)
+    assert ((either > posterior.inclusion).sum() > 0).any()
+    pd.testing.assert_frame_equal(posterior.inclusion_either, either)
+    pd.testing.assert_frame_equal(posterior.selected(inclusion=0.3), either >= 0.3)
+    edges = posterior.edges(all=True).set_index(["query", "variable"])
+    assert edges.loc[("T", "a"), "inclusion_other"] == posterior.inclusion_other.loc["T", "a"]
+    plain = mb.estimate(table, ["T", "N"], margins="gaussian", second_look=False, seed=1, progress=False, **QUICK)
+    assert plain.inclusion_other is None
+    assert "inclusion_other" not in plain.edges(all=True)
+    np.testing.assert_array_equal(plain.W12, posterior.W12)
+
+
+@pytest.mark.parametrize("keep", ["draws", "summary", "disk"])
+def test_it_is_kept_and_does_not_depend_on_the_number_of_jobs(keep, table, tmp_path):
+    mixed = table.assign(T=pd.cut(table["T"], 3, labels=False))
+    mixed.loc[:9, "a"] = np.nan
+    folder = tmp_path / "run"
+    one, two = (
+        mb.estimate(
+            mixed, ["T"], keep=folder if keep == "disk" else keep, seed=1, progress=False, n_jobs=n_jobs, **QUICK
+        )
+        for n_jobs in (None, 2)
+    )
+    pd.testing.assert_frame_equal(one.inclusion_other, two.inclusion_other)
+    assert one.inclusion_other.loc["T", "a"] > 0.9
+    two.save(tmp_path / "saved")
+    for place in (tmp_path / "saved", *([folder] if keep == "disk" else [])):
+        again = mb.load(place)
+        pd.testing.assert_frame_equal(again.inclusion_other, one.inclusion_other)
+        pd.testing.assert_frame_equal(again.edges(), two.edges())
+
+
+def test_it_is_not_taken_where_it_cannot_be_or_would_take_long(table, monkeypatch):
+    short = {"seed": 1, "progress": False, "chains": 1, "warmup": 5, "draws": 5}
+    X = table.to_numpy() - table.to_numpy().mean(axis=0)
+    laplace, scatter = ({"prior": "laplace"}, {"scatter": X.T @ X, "n": 150, "query": [6]})
+    for asked, why in ((laplace, "the prior has no exact zeros"), (scatter, "a scatter matrix has no rows")):
+        given = {} if "scatter" in asked else {"table": table, "query": ["T"]}
+        posterior = mb.estimate(**given, **asked, **short)
+        assert (posterior.inclusion_other, posterior.settings["second_look"]["taken"]) == (None, why)
+        with pytest.raises(ValueError, match=r"spike-slab|rows of a table"):
+            mb.estimate(**given, **asked, **short, second_look=True)
+    monkeypatch.setattr(sys.modules["markovblanket.second_look"], "MOST_WORK", 10)
+    posterior = mb.estimate(table, ["T"], **short)
+    assert "would take long" in posterior.settings["second_look"]["taken"]
+    with pytest.raises(ValueError, match="second_look='twice'"):
+        mb.estimate(table, ["T"], second_look="twice", **short)
