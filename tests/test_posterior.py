@@ -404,15 +404,18 @@ def test_exact_zeros_are_selected_by_inclusion_unless_another_rule_is_asked_for(
 
 @given(st.lists(st.floats(0, 1), max_size=30))
 def test_the_default_cut_has_the_largest_expected_f_score(numbers):
-    """Against all cuts, one by one; a lower one than 1/2 leaves most of the set expected to be there."""
+    """Against all cuts, one by one; below 1/2 at most 30 % of the edges are expected to be false."""
     p = np.array(numbers)
     cut = selection.least_inclusion(p)
 
     def expected(least):
         return 2 * p[p >= least].sum() / max((p >= least).sum() + p.sum(), 1e-300)
 
-    assert cut == 0.5 or p[p >= cut].mean() >= 0.5
-    others = [k / 100 for k in range(1, 51) if k == 50 or ((p >= k / 100).sum() and p[p >= k / 100].mean() >= 0.5)]
+    def true(least):
+        return p[p >= least].mean() if (p >= least).any() else 0.0
+
+    assert cut == 0.5 or true(cut) >= 0.7 - 1e-12
+    others = [k / 100 for k in range(1, 51) if k == 50 or true(k / 100) >= 0.7 + 1e-12]
     assert expected(cut) >= max(map(expected, others)) - 1e-12
 
 

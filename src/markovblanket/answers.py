@@ -118,7 +118,7 @@ class EdgeAnswers:
         """The edges between query and rest that a rule selects, surest first.
 
         Without a rule, if the prior has exact zeros: those with at least a probability of inclusion that is 1/2,
-        or less if that makes the expected f-score larger and leaves half of the edges expected to be there
+        or less if that makes the expected f-score larger and 30 % of the edges, at most, are expected to be false
         (``markovblanket.selection.least_inclusion``); with a second look, the likelier end counts. Without exact
         zeros: those whose 95 % interval excludes zero.
 
