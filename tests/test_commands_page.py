@@ -36,7 +36,15 @@ HELPS = [(command, output) for command, output in shown() if command[-1] == "--h
 
 def test_the_page_has_every_help_as_it_is_at_eighty_columns(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
-    assert [command[:-1] for command, _ in HELPS] == [[], ["fit"], ["report"], ["simulate"], ["demo"]]
+    assert [command[:-1] for command, _ in HELPS] == [
+        [],
+        ["fit"],
+        ["resume"],
+        ["status"],
+        ["report"],
+        ["simulate"],
+        ["demo"],
+    ]
     for command, expected in HELPS:
         assert main(command) == 0
         assert capsys.readouterr().out == expected

@@ -99,7 +99,7 @@ def test_commands_are_understood(words, monkeypatch, tmp_path):
         if argument.endswith((".csv", ".parquet")):
             Path(argument).parent.mkdir(parents=True, exist_ok=True)
             Path(argument).touch()
-    if name == "report":
+    if name in ("report", "resume", "status"):
         Path(arguments[0]).mkdir()
     understand(name, arguments)
 
