@@ -117,8 +117,8 @@ def page(records: list[dict[str, Any]]) -> str:
 ABOUT = """Means over simulated data sets like those of [the comparison](fscore.md), but others. The probability of
 an edge is seen from the query's end, the model's own; or also from the other end ([a second
 look](../questions.md)), where the likelier one counts, or their mean, or the product of the odds. *Expected f* is
-the set whose expected f-score is largest: twice the sum of its p over its size plus the sum of all p. *False* is the
-realised share of edges that are not there or have the other sign; *promised* is what the probabilities say.
+the set whose expected f-score is largest: twice the sum of its p over its size plus the sum of all p. *False* is
+the realised share of edges that are not there or have the other sign; *promised* is what the probabilities say.
 
 The default of `edges()` is the *likelier end* with *expected f, at most 30 % false*. Where rows are few it finds
 more than 1/2 does, it breaks no promise, as the product of odds does, and where all is noise it finds nothing."""
