@@ -133,12 +133,12 @@ def test_the_slider_can_mean_the_share_of_wrong_ones(seen, names, posterior):
     one(seen, "#slider").send_keys("\ue012")
     assert one(seen, "#level").text == "48 %"
     one(seen, "input[value=sure]").click()
-    assert shown(seen, names, ROWS) == shown(seen, names, LINES) == selected(posterior, 50)
+    assert shown(seen, names, ROWS) == shown(seen, names, LINES) == selected(posterior, usual(posterior))
     one(seen, "input[value=share]").click()
     assert one(seen, "#level").text == "48 %"  # where it was left
     one(seen, "#usual").click()
     assert one(seen, "#level").text == "50 %"
-    assert shown(seen, names, ROWS) == shown(seen, names, LINES) == selected(posterior, 50)
+    assert shown(seen, names, ROWS) == shown(seen, names, LINES) == selected(posterior, usual(posterior))
 
 
 @pytest.mark.parametrize("width", [400, 1280])
