@@ -137,7 +137,7 @@ def test_the_slider_can_mean_the_share_of_wrong_ones(seen, names, posterior):
     one(seen, "input[value=share]").click()
     assert one(seen, "#level").text == "48 %"  # where it was left
     one(seen, "#usual").click()
-    assert one(seen, "#level").text == "50 %"
+    assert one(seen, "#level").text == f"{usual(posterior)} %"
     assert shown(seen, names, ROWS) == shown(seen, names, LINES) == selected(posterior, usual(posterior))
 
 
