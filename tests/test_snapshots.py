@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,6 @@ from markovblanket.chains import Schedule
 from markovblanket.contracts import Problem
 from markovblanket.copula import Copula
 from markovblanket.disk import KeepOnDisk
-from markovblanket.levels import Column
 from markovblanket.priors import Horseshoe, Laplace, SpikeSlab
 from markovblanket.scatter import from_columns
 from markovblanket.snapshots import Clock, DamagedError, Saver
@@ -46,9 +46,12 @@ def mixed(table, prior):
     columns[3] = np.digitize(table[:, 3], [-1, 0, 1]).astype(float)
     columns[4][:5] = columns[1][7] = np.nan
     kinds = ["binary", "continuous", "continuous", "ordinal", *["continuous"] * 5]
-    copula = Copula.of(
-        [Column(k, kind, np.asarray(x, float)) for k, (kind, x) in enumerate(zip(kinds, columns, strict=True))], 2
-    )
+    arrays = [np.asarray(column, float) for column in columns]
+    known = [
+        SimpleNamespace(kind=kind, values=x, complete=not np.isnan(x).any())
+        for kind, x in zip(kinds, arrays, strict=True)
+    ]
+    copula = Copula.of(known, 2)
     return Problem(copula.scatter(copula.start()), prior, Dual(), copula)
 
 
