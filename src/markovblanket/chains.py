@@ -19,7 +19,7 @@ from markovblanket.snapshots import Record, Saver, inside, part, saving
 from markovblanket.store import Chain, Keep, KeepDraws
 from markovblanket.streams import Moments
 
-# How many numbers of latent columns a chain keeps, unless that would be less than so many draws.
+# How many numbers of latent columns a chain keeps, or up to twice as many, but not of fewer draws than so many.
 LATENT_NUMBERS, LATENT_LEAST = 2**22, 5
 WARMUP, SAMPLING = "warmup", "sampling"
 
@@ -48,7 +48,7 @@ class Schedule:
         A power of two, so that of a longer run these are among the same ones.
         """
         room = max(LATENT_LEAST, LATENT_NUMBERS // cells)
-        return 2 ** math.ceil(math.log2(max(1.0, self.draws / room)))
+        return 2 ** int(math.log2(max(1.0, self.draws / room)))
 
 
 def require_count(name: str, value: object, least: int) -> None:

@@ -107,15 +107,13 @@ def from_scatter(matrix: Any, n: int | None, query: Any, names: Sequence[Any] | 
 
 def fingerprint_of(*arrays: Array) -> str:
     """A hash by which the same data are known again."""
-    parts: list[Any] = []
-    for array in arrays:
-        parts += [str(array.shape).encode(), np.ascontiguousarray(array).reshape(-1).data]
-    return digest(*parts)
-
-
-def digest(*parts: bytes | memoryview) -> str:
-    """A hash of bytes."""
     found = hashlib.sha256()
-    for part in parts:
-        found.update(part)
+    for array in arrays:
+        found.update(str(array.shape).encode())
+        found.update(np.ascontiguousarray(array).reshape(-1).data)
     return found.hexdigest()
+
+
+def digest(text: str) -> str:
+    """The same of words."""
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -127,12 +127,16 @@ def other_ends(
         return None, reason
     if not wish:
         return None, "not asked for"
+    other = pd.DataFrame(np.nan, index=posterior.query, columns=posterior.variables)
+    posterior.observed.require_rows("a second look")
+    prior_of(posterior)
+    if not names:
+        return other, "at none: no edge is likely"
     look = BriefLook.of(posterior)
     shares = joblib.Parallel(n_jobs=n_jobs)(
         joblib.delayed(look.shares)(child, posterior.variables.index(name))
         for child, name in zip(seeds.spawn(len(names)), names, strict=True)
     )
-    other = pd.DataFrame(np.nan, index=posterior.query, columns=posterior.variables)
     other[names] = np.array(shares).reshape(len(names), len(other)).T
     return other, f"at {len(names)} variables"
 
@@ -237,10 +241,11 @@ class BriefLook:
     def of(cls, posterior: Posterior) -> BriefLook:
         """Tables from draws far apart; one table, looked at as often, if nothing moves."""
         prior, observed, asked = Look.of(posterior, BRIEF, 1).prior, posterior.observed, posterior.settings
-        columns = [observed.columns_at(sample) for sample in observed.samples(TABLES)] if observed.moving else []
-        completed = columns or [observed.start] * TABLES
         schedule = Schedule(min(BRIEF.warmup, asked["warmup"]), min(BRIEF.draws, asked["draws"]))
-        return cls(tuple(np.hstack([one.X1, one.X2]) for one in completed), observed.p, prior, schedule)
+        samples = observed.samples(TABLES) if observed.moving else []
+        completed = [observed.columns_at(sample) for sample in samples] or [observed.start]
+        tables = [np.hstack([one.X1, one.X2]) for one in completed]
+        return cls(tuple(tables * (TABLES // len(tables))), observed.p, prior, schedule)
 
     def shares(self, seed: np.random.SeedSequence, j: int) -> Array:
         """How often variable j of the rest, as the query, has an edge with each of those that were."""

@@ -77,7 +77,7 @@ class Task:
         """A folder for this run, if one was named."""
         if checkpoint is None:
             return nullcontext()
-        names = {"query": self.given.query, "variables": digest(repr(self.given.rest).encode())}
+        names = {"query": self.given.query, "variables": digest(repr(self.given.rest))}
         named = None if self.keeping.named is None else self.keeping.named.tolist()
         return checkpoints.opened(checkpoint, {**names, **self.plan, "named": named}, self.write_data)
 
