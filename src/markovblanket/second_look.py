@@ -25,18 +25,12 @@ from markovblanket.diagnosis import MAX_RHAT, ConvergenceWarning
 from markovblanket.given import as_they_are, in_copula
 from markovblanket.posterior import Posterior
 from markovblanket.priors import SpikeSlab
-from markovblanket.scatter import from_columns
 from markovblanket.selection import DEFAULT_LEVEL
 from markovblanket.snapshots import Record
 from markovblanket.solvers import Dual
 from markovblanket.store import Chain, KeepDraws, MemoryStore
 from markovblanket.summaries import convergence, take
 from markovblanket.table import MixedTable, Name
-
-# Of the second look that a fit takes by itself: candidates, tables, sweeps with each, multiplications at most.
-LEAST = 0.05
-TABLES, BRIEF = 2, Schedule(warmup=150, draws=350)
-MOST_WORK = 1e10
 
 
 def second_look(
@@ -115,43 +109,6 @@ def second_look(
     return table
 
 
-def other_ends(
-    posterior: Posterior, wish: bool | str, seeds: np.random.SeedSequence, n_jobs: int | None
-) -> tuple[pd.DataFrame | None, str]:
-    """The likely edges' probabilities from their other ends, query by variable, if that is wished; and why (not).
-
-    ``"auto"``: where it can be had in about the time of the fit itself, by the number of multiplications.
-    """
-    names = candidates(posterior, LEAST) if wish else []
-    if wish == "auto" and (reason := obstacle(posterior, names)):
-        return None, reason
-    if not wish:
-        return None, "not asked for"
-    other = pd.DataFrame(np.nan, index=posterior.query, columns=posterior.variables)
-    posterior.observed.require_rows("a second look")
-    prior_of(posterior)
-    if not names:
-        return other, "at none: no edge is likely"
-    look = BriefLook.of(posterior)
-    shares = joblib.Parallel(n_jobs=n_jobs)(
-        joblib.delayed(look.shares)(child, posterior.variables.index(name))
-        for child, name in zip(seeds.spawn(len(names)), names, strict=True)
-    )
-    other[names] = np.array(shares).reshape(len(names), len(other)).T
-    return other, f"at {len(names)} variables"
-
-
-def obstacle(posterior: Posterior, names: Sequence[Name]) -> str | None:
-    """What speaks against a second look that nobody has insisted on."""
-    if posterior.settings["prior"]["name"] != "SpikeSlab":
-        return "the prior has no exact zeros"
-    if not posterior.observed.table.n:
-        return "a scatter matrix has no rows"
-    q = len(posterior.variables)
-    work = len(names) * TABLES * BRIEF.sweeps * q * min(q, posterior.observed.table.n)
-    return f"at {len(names)} variables it would take long" if work > MOST_WORK else None
-
-
 def candidates(posterior: Posterior, least: float) -> list[Name]:
     """Variables that are a neighbour of some query variable with at least this probability; none without zeros."""
     if not 0 < least < 1:
@@ -161,11 +118,13 @@ def candidates(posterior: Posterior, least: float) -> list[Name]:
 
 
 def prior_of(posterior: Posterior) -> SpikeSlab:
-    """The prior that was asked for."""
+    """The prior asked for, with the probability of an edge that was learned; refused where there can be no look."""
+    posterior.observed.require_rows("a second look")
     asked = dict(posterior.settings["prior"])
     if asked.pop("name") != "SpikeSlab":
         raise ValueError('a second look needs probabilities of inclusion: estimate with prior="spike-slab"')
-    return SpikeSlab(**asked)
+    inclusion = asked["inclusion"] or float(posterior.draws["inclusion"].mean())
+    return SpikeSlab(**{**asked, "inclusion": inclusion})
 
 
 # A look ------------------------------------------------------------------------------------------------
@@ -184,10 +143,8 @@ class Look:
     @classmethod
     def of(cls, posterior: Posterior, schedule: Schedule, chains: int) -> Look:
         """On the posterior's table, with the probability of an edge that it learned."""
-        posterior.observed.require_rows("a second look")
-        asked = prior_of(posterior)
-        prior = replace(asked, inclusion=asked.inclusion or float(posterior.draws["inclusion"].mean()))
-        return cls(posterior.observed.table, posterior.observed.margins, prior, schedule, chains)
+        observed, prior = posterior.observed, prior_of(posterior)
+        return cls(observed.table, observed.margins, prior, schedule, chains)
 
     @property
     def inclusion(self) -> float:
@@ -223,40 +180,6 @@ def about(table: MixedTable, name: Name) -> MixedTable:
     columns = {column.name: column for column in table.columns}
     rest = tuple(other for other in table.order if other != name)
     return replace(table, columns=tuple(columns[other] for other in (name, *rest)), query=(name,), rest=rest)
-
-
-@dataclass(frozen=True, eq=False)
-class BriefLook:
-    """The same with cells that are latent or missing as some draws have them: tables (n x (p+q)) to average over.
-
-    To draw them anew for every candidate would take most of the time, and they are those of the first look.
-    """
-
-    tables: tuple[Array, ...]
-    p: int
-    prior: SpikeSlab
-    schedule: Schedule
-
-    @classmethod
-    def of(cls, posterior: Posterior) -> BriefLook:
-        """Tables from draws far apart; one table, looked at as often, if nothing moves."""
-        prior, observed, asked = Look.of(posterior, BRIEF, 1).prior, posterior.observed, posterior.settings
-        schedule = Schedule(min(BRIEF.warmup, asked["warmup"]), min(BRIEF.draws, asked["draws"]))
-        samples = observed.samples(TABLES) if observed.moving else []
-        completed = [observed.columns_at(sample) for sample in samples] or [observed.start]
-        tables = [np.hstack([one.X1, one.X2]) for one in completed]
-        return cls(tuple(tables * (TABLES // len(tables))), observed.p, prior, schedule)
-
-    def shares(self, seed: np.random.SeedSequence, j: int) -> Array:
-        """How often variable j of the rest, as the query, has an edge with each of those that were."""
-        keep = KeepEntries(self.schedule.draws, np.arange(self.p))
-        found = []
-        for child, table in zip(seed.spawn(len(self.tables)), self.tables, strict=True):
-            with threadpool_limits(limits=1):  # as in the chains
-                rest = np.delete(table, self.p + j, axis=1)
-                problem = Problem(from_columns(table[:, [self.p + j]], rest), self.prior, Dual())
-            found.append(run(problem, self.schedule, chains=1, seed=child, keep=keep)["weight"] != 0)
-        return np.asarray(np.mean(found, axis=(0, 1, 2)))
 
 
 @dataclass

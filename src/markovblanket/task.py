@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from markovblanket import checkpoints, snapshots
+from markovblanket.brief_look import other_ends
 from markovblanket.chains import Schedule, run
 from markovblanket.contracts import Array, Problem, Sampler
 from markovblanket.diagnosis import ConvergenceWarning
@@ -21,7 +22,6 @@ from markovblanket.given import Given, digest
 from markovblanket.keeping import Keeping
 from markovblanket.observed import Observed
 from markovblanket.posterior import Posterior
-from markovblanket.second_look import other_ends
 from markovblanket.snapshots import Saver
 
 # The branch of the seed's tree on which second looks are; those of the chains are counted from 0.

@@ -1,0 +1,105 @@
+"""The second look that a fit takes by itself, where that is quick: long enough for a probability, no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import joblib
+import numpy as np
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+from markovblanket.chains import Schedule
+from markovblanket.contracts import Array, Problem
+from markovblanket.gibbs import Blanket
+from markovblanket.interruption import between_sweeps
+from markovblanket.posterior import Posterior
+from markovblanket.priors import SpikeSlab
+from markovblanket.scatter import from_columns
+from markovblanket.second_look import candidates, prior_of
+from markovblanket.solvers import Dual
+from markovblanket.table import Name
+
+# Candidates, tables, sweeps with each, multiplications at most.
+LEAST = 0.05
+TABLES, BRIEF = 2, Schedule(warmup=150, draws=350)
+MOST_WORK = 1e10
+
+
+def other_ends(
+    posterior: Posterior, wish: bool | str, seeds: np.random.SeedSequence, n_jobs: int | None
+) -> tuple[pd.DataFrame | None, str]:
+    """The likely edges' probabilities from their other ends, query by variable, if that is wished; and why (not).
+
+    ``"auto"``: where it can be had in about the time of the fit itself, by the number of multiplications.
+    """
+    names = candidates(posterior, LEAST) if wish else []
+    if wish == "auto" and (reason := obstacle(posterior, names)):
+        return None, reason
+    if not wish:
+        return None, "not asked for"
+    other = pd.DataFrame(np.nan, index=posterior.query, columns=posterior.variables)
+    prior_of(posterior)  # refuses what has none
+    if not names:
+        return other, "at none: no edge is likely"
+    look = BriefLook.of(posterior)
+    shares = joblib.Parallel(n_jobs=n_jobs)(
+        joblib.delayed(look.shares)(child, posterior.variables.index(name))
+        for child, name in zip(seeds.spawn(len(names)), names, strict=True)
+    )
+    other[names] = np.array(shares).reshape(len(names), len(other)).T
+    return other, f"at {len(names)} variables"
+
+
+def obstacle(posterior: Posterior, names: Sequence[Name]) -> str | None:
+    """What speaks against a second look that nobody has insisted on."""
+    if posterior.settings["prior"]["name"] != "SpikeSlab":
+        return "the prior has no exact zeros"
+    if not posterior.observed.table.n:
+        return "a scatter matrix has no rows"
+    q = len(posterior.variables)
+    work = len(names) * TABLES * BRIEF.sweeps * q * min(q, posterior.observed.table.n)
+    return f"at {len(names)} variables it would take long" if work > MOST_WORK else None
+
+
+@dataclass(frozen=True, eq=False)
+class BriefLook:
+    """The same with cells that are latent or missing as some draws have them: tables (n x (p+q)) to average over.
+
+    To draw them anew for every candidate would take most of the time, and they are those of the first look.
+    """
+
+    tables: tuple[Array, ...]
+    p: int
+    prior: SpikeSlab
+    schedule: Schedule
+
+    @classmethod
+    def of(cls, posterior: Posterior) -> BriefLook:
+        """Tables from draws far apart; one table, looked at as often, if nothing moves."""
+        prior, observed, asked = prior_of(posterior), posterior.observed, posterior.settings
+        schedule = Schedule(min(BRIEF.warmup, asked["warmup"]), min(BRIEF.draws, asked["draws"]))
+        samples = observed.samples(TABLES) if observed.moving else []
+        completed = [observed.columns_at(sample) for sample in samples] or [observed.start]
+        tables = [np.hstack([one.X1, one.X2]) for one in completed]
+        return cls(tuple(tables * (TABLES // len(tables))), observed.p, prior, schedule)
+
+    def shares(self, seed: np.random.SeedSequence, j: int) -> Array:
+        """How often variable j of the rest, as the query, has an edge with each of those that were."""
+        generators = [np.random.default_rng(child) for child in seed.spawn(len(self.tables))]
+        with threadpool_limits(limits=1), between_sweeps() as act_on_signals:  # as in the chains
+            pairs = zip(generators, self.tables, strict=True)
+            return np.asarray(np.mean([self.share(rng, table, j, act_on_signals) for rng, table in pairs], axis=0))
+
+    def share(self, rng: np.random.Generator, table: Array, j: int, act_on_signals: Callable[[], None]) -> Array:
+        """The same with one of the tables."""
+        rest = np.delete(table, self.p + j, axis=1)
+        sampler = Blanket(Problem(from_columns(table[:, [self.p + j]], rest), self.prior, Dual()))
+        state, there = sampler.start(rng), np.zeros(self.p)
+        for count in range(self.schedule.sweeps):
+            state, _ = sampler.sweep(rng, state)
+            if count >= self.schedule.warmup:
+                there += state.W12[0, : self.p] != 0
+            act_on_signals()
+        return there / self.schedule.draws
