@@ -118,7 +118,7 @@ def candidates(posterior: Posterior, least: float) -> list[Name]:
 
 
 def prior_of(posterior: Posterior) -> SpikeSlab:
-    """The prior asked for, with the probability of an edge that was learned; refused where there can be no look."""
+    """The prior, with the probability of an edge that was learned; refused where there can be no second look."""
     posterior.observed.require_rows("a second look")
     asked = dict(posterior.settings["prior"])
     if asked.pop("name") != "SpikeSlab":
