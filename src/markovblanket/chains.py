@@ -18,6 +18,7 @@ from markovblanket.progress import Board
 from markovblanket.snapshots import Record, Saver, inside, part, saving
 from markovblanket.store import Chain, Keep, KeepDraws
 from markovblanket.streams import Moments
+from markovblanket.workers import shipped
 
 # How many numbers of latent columns a chain keeps, or up to twice as many, but not of fewer draws than so many.
 LATENT_NUMBERS, LATENT_LEAST = 2**22, 5
@@ -184,7 +185,7 @@ def run(
     sampler: Sampler[Any] = Blanket(problem) if isinstance(problem, Problem) else problem
     keep = KeepDraws(schedule.draws) if keep is None else keep
     bars = Board.open(chains, schedule.warmup, schedule.sweeps, schedule.draws, progress)
-    with threadpool_limits(limits=1), bars as board, joblib.Parallel(n_jobs=n_jobs) as parallel:
+    with threadpool_limits(limits=1), bars as board, shipped(sampler), joblib.Parallel(n_jobs=n_jobs) as parallel:
         warm = parallel(
             joblib.delayed(warm_chain)(child, sampler, schedule, board, chain, keep.watches, saver)
             for chain, child in enumerate(sequence.spawn(chains))

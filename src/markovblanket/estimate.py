@@ -121,27 +121,25 @@ def estimate(
     ['Q1', 'Q2']
     """
     schedule, seeds = Schedule(warmup, draws, thin), np.random.SeedSequence(checkpoints.seed_of(checkpoint, seed))
-    parts = _named(prior, PRIORS, "prior", Prior), _named(solver, SOLVERS, "solver", Solver)
+    parts = chosen(prior, PRIORS, "prior", Prior), chosen(solver, SOLVERS, "solver", Solver)
     with threadpool_limits(limits=1):  # as in the chains: the last bits must not depend on the number of cores
         given = understood(table, query, margins, kinds, scatter, n, names)
-    problem = _problem(given, *parts)
+    problem = problem_of(given, *parts)
     keeping = decide(keep, named, (given.query, given.rest), chains, schedule)
     declared = None if kinds is None else {str(name): _plain(kind) for name, kind in kinds.items()}
     settings = described(given, {"prior": problem.prior, "solver": problem.solver}) | {"kinds": declared}
-    if second_look not in (True, False, "auto"):
-        raise ValueError(f"second_look={second_look!r}: True, False or 'auto'")
     task = Task(problem, given, settings, schedule, keeping, chains, seeds, second_look)
     return task.run(n_jobs, progress, checkpoint)
 
 
-def _problem(given: Given, prior: Prior, solver: Solver) -> Problem:
+def problem_of(given: Given, prior: Prior, solver: Solver) -> Problem:
     """The data with a prior that knows their size, if it asks for it."""
     if isinstance(prior, Horseshoe):
         prior = prior.for_data(len(given.query), len(given.rest), given.scatter.n)
     return Problem(given.scatter, prior, solver, given.latent)
 
 
-def _named(choice: Any, known: dict[str, Any], role: str, contract: type) -> Any:
+def chosen(choice: Any, known: dict[str, Any], role: str, contract: type) -> Any:
     """An instance, from itself or from its name."""
     if isinstance(choice, str) and choice in known:
         return known[choice]()

@@ -80,6 +80,24 @@ class Board:
         return worst_rhat([moments_in(file) for file in files if file.exists()], self.slice)
 
 
+@contextmanager
+def counted(total: int, visible: bool, label: str, unit: str) -> Iterator[Callable[[int], None]]:
+    """The function by which one who hands out work tells how much of it is done; with a bar if ``visible``."""
+    shown = bars(label, unit) if visible else None
+    if shown is None:
+        yield lambda count: None
+        return
+    work = Chain(total, 0)
+
+    def reach(count: int) -> None:
+        work.reach(count)
+        shown.show([work], "")
+
+    with closing(shown):
+        reach(0)
+        yield reach
+
+
 # How well the chains agree so far -----------------------------------------------------------------------
 
 

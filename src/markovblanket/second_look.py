@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import joblib
 import numpy as np
@@ -30,7 +30,7 @@ from markovblanket.snapshots import Record
 from markovblanket.solvers import Dual
 from markovblanket.store import Chain, KeepDraws, MemoryStore
 from markovblanket.summaries import convergence, take
-from markovblanket.table import MixedTable, Name
+from markovblanket.table import MixedTable, Name, about
 
 
 def second_look(
@@ -173,13 +173,6 @@ class Look:
         """The columns enter as they did before."""
         given = as_they_are(table) if self.margins == "gaussian" else in_copula(table, self.margins)
         return Problem(given.scatter, self.prior, Dual(), given.latent)
-
-
-def about(table: MixedTable, name: Name) -> MixedTable:
-    """The same table with one variable as its query."""
-    columns = {column.name: column for column in table.columns}
-    rest = tuple(other for other in table.order if other != name)
-    return replace(table, columns=tuple(columns[other] for other in (name, *rest)), query=(name,), rest=rest)
 
 
 @dataclass

@@ -73,14 +73,17 @@ class Bars(Protocol):
         """Leave what was shown last."""
 
 
-def bars() -> Bars | None:
-    """Where somebody is watching: in a notebook, or on a terminal at standard error; else None."""
+def bars(label: str = "chain {}", unit: str = "sweeps") -> Bars | None:
+    """Where somebody is watching: in a notebook, or on a terminal at standard error; else None.
+
+    Each is labelled with its number.
+    """
     if in_notebook():
-        return NotebookBars()
+        return NotebookBars(label, unit)
     from rich.console import Console
 
     console = Console(stderr=True)
-    return TerminalBars(console) if console.is_terminal else None
+    return TerminalBars(console, label, unit) if console.is_terminal else None
 
 
 # In a notebook ------------------------------------------------------------------------------------------
@@ -100,13 +103,17 @@ def in_notebook() -> bool:
 class NotebookBars:
     """One area of the cell's output; it stays as it was shown last."""
 
-    def __init__(self) -> None:
+    def __init__(self, label: str = "chain {}", unit: str = "sweeps") -> None:
         self.handle: Any = None
+        self.names = label, unit
 
     def show(self, chains: Sequence[Chain], agreement: str) -> None:
         """Draw the area, or draw it anew."""
         ipython: Any = import_module("IPython.display")  # there is one, or this would be no notebook
-        shown = {"text/html": as_html(chains, agreement), "text/plain": as_text(chains, agreement)}
+        shown = {
+            "text/html": as_html(chains, agreement, *self.names),
+            "text/plain": as_text(chains, agreement, *self.names),
+        }
         if self.handle is None:
             self.handle = ipython.display(shown, raw=True, display_id=True)
         else:
@@ -116,9 +123,9 @@ class NotebookBars:
         """Nothing to end."""
 
 
-def words(chain: Chain) -> list[str]:
+def words(chain: Chain, unit: str = "sweeps") -> list[str]:
     """Of one chain: its phase, how much is done, its speed, and the time that it took or still needs."""
-    speed = f"{rate(chain)} sweeps/s" if chain.speed else ""
+    speed = f"{rate(chain)} {unit}/s" if chain.speed else ""
     over = chain.phase in ("done", "stopped")
     time = f"in {clock_time(chain.busy)}" if over else f"{clock_time(chain.left)} left"
     return [chain.phase, f"{100 * chain.count / chain.sweeps:.0f} %", speed, time]
@@ -141,19 +148,20 @@ def clock_time(seconds: float | None) -> str:
     return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
 
 
-def as_text(chains: Sequence[Chain], agreement: str) -> str:
+def as_text(chains: Sequence[Chain], agreement: str, label: str = "chain {}", unit: str = "sweeps") -> str:
     """A line per chain, for those who see no pages."""
-    lines = [f"chain {k}: {', '.join(filter(None, words(chain)))}" for k, chain in enumerate(chains, start=1)]
+    told = (", ".join(filter(None, words(chain, unit))) for chain in chains)
+    lines = [f"{label.format(k)}: {text}" for k, text in enumerate(told, start=1)]
     return "\n".join([*lines, *filter(None, [agreement])])
 
 
-def as_html(chains: Sequence[Chain], agreement: str) -> str:
+def as_html(chains: Sequence[Chain], agreement: str, label: str = "chain {}", unit: str = "sweeps") -> str:
     """A row per chain, in the colours of the notebook."""
     cell = '<td style="text-align:left;padding:0 .8em 0 0;white-space:nowrap;">'
     rows = []
     for k, chain in enumerate(chains, start=1):
         bar = f'<progress value="{chain.count}" max="{chain.sweeps}" style="width:10em"></progress>'
-        cells = (f"chain {k}", bar, *words(chain))
+        cells = (label.format(k), bar, *words(chain, unit))
         rows.append(f"<tr>{''.join(f'{cell}{text}</td>' for text in cells)}</tr>")
     style = "border-collapse:collapse;font-variant-numeric:tabular-nums;"
     return f'<table style="{style}"><tbody>{"".join(rows)}</tbody></table><div>{agreement}</div>'
@@ -165,9 +173,9 @@ def as_html(chains: Sequence[Chain], agreement: str) -> str:
 class TerminalBars:
     """Rich's bars, with a line below that is about all chains together."""
 
-    def __init__(self, console: Any) -> None:
-        self.agreement = ""
-        self.progress = terminal_progress(console, lambda: self.agreement)
+    def __init__(self, console: Any, label: str = "chain {}", unit: str = "sweeps") -> None:
+        self.agreement, self.label = "", label
+        self.progress = terminal_progress(console, lambda: self.agreement, unit)
 
     def show(self, chains: Sequence[Chain], agreement: str) -> None:
         """Tell rich how far they are; it redraws by itself."""
@@ -175,7 +183,7 @@ class TerminalBars:
         self.progress.start()  # once more does nothing
         for k, chain in enumerate(chains):
             if k == len(self.progress.tasks):
-                self.progress.add_task(f"{k + 1}", total=chain.sweeps, phase="", rate="")
+                self.progress.add_task(self.label.format(k + 1), total=chain.sweeps, phase="", rate="")
             task = self.progress.task_ids[k]
             self.progress.update(task, completed=chain.count, phase=chain.phase, rate=rate(chain))
 
@@ -184,7 +192,7 @@ class TerminalBars:
         self.progress.stop()
 
 
-def terminal_progress(console: Any, line: Callable[[], str]) -> Progress:
+def terminal_progress(console: Any, line: Callable[[], str], unit: str) -> Progress:
     """Of rich, with the columns of a chain, and the line below."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -194,9 +202,9 @@ def terminal_progress(console: Any, line: Callable[[], str]) -> Progress:
             yield line()
 
     return WithLine(
-        TextColumn("chain {task.description}"),
+        TextColumn("{task.description}"),
         BarColumn(bar_width=16),
-        TextColumn("{task.fields[phase]:<8} {task.percentage:>3.0f}%  {task.fields[rate]:>7} sweeps/s"),
+        TextColumn("{task.fields[phase]:<8} {task.percentage:>3.0f}%  {task.fields[rate]:>7} " + f"{unit}/s"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         TextColumn("left"),

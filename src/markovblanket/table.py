@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -87,17 +87,28 @@ def read_mixed(table: Any, query: Any, kinds: Mapping[Any, Declared] | None = No
     >>> table.columns[0].values, table.columns[1].levels
     (array([1., 0., 2.]), (48, 61))
     """
-    asked, declared = names_asked(query), checked_kinds(kinds or {})
+    asked = names_asked(query)
+    return about(read_whole(table, asked, kinds), asked)
+
+
+def read_whole(table: Any, asked: Sequence[Name], kinds: Mapping[Any, Declared] | None = None) -> MixedTable:
+    """The same with all columns in the rest; those ``asked`` for must be there."""
+    declared = checked_kinds(kinds or {})
     words = {str(level) for order in declared.values() if not isinstance(order, str) for level in order}
     source = take_apart(table, {*asked, *declared}, words)
     names = coordinates(source.names)
     check_size(source)
     require(asked, (*names, *source.offered), "query")
-    query_names, rest = split(names, asked)
+    refuse_repeated(names)
     require(declared, (*names, *source.offered), "kinds:")
-    found = dict(zip(names, columns(source, names, declared), strict=True))
-    ordered = tuple(found[name] for name in (*query_names, *rest))
-    return MixedTable(ordered, query_names, rest, names, row_names(table, source.rows))
+    return MixedTable(tuple(columns(source, names, declared)), (), names, names, row_names(table, source.rows))
+
+
+def about(table: MixedTable, query: Any) -> MixedTable:
+    """The same table with these variables as its query."""
+    chosen, rest = split(table.order, query)
+    column = {column.name: column for column in table.columns}
+    return replace(table, columns=tuple(column[name] for name in (*chosen, *rest)), query=chosen, rest=rest)
 
 
 def row_names(table: Any, rows: int) -> Any:
@@ -197,14 +208,19 @@ def split(names: Sequence[Name], query: Any) -> tuple[tuple[Name, ...], tuple[Na
         raise ValueError("query is empty: name at least one column to ask about")
     if extra := repeated(asked):
         raise ValueError(f"query names {extra} more than once")
-    if extra := repeated(names):
-        raise ValueError(f"duplicate column names: {extra}; names must be unique")
+    refuse_repeated(names)
     require(asked, names, "query")
     chosen = set(asked)
     rest = tuple(name for name in names if name not in chosen)
     if not rest:
         raise ValueError("every column is a query column: no variable is left to connect them to")
     return asked, rest
+
+
+def refuse_repeated(names: Iterable[Name]) -> None:
+    """Refuse a table whose columns cannot be told apart."""
+    if extra := repeated(names):
+        raise ValueError(f"duplicate column names: {extra}; names must be unique")
 
 
 def names_asked(query: Any) -> tuple[Name, ...]:

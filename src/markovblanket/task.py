@@ -41,6 +41,10 @@ class Task:
     seeds: np.random.SeedSequence
     second_look: bool | str = False
 
+    def __post_init__(self) -> None:
+        """Refuse unknown wishes."""
+        require_wish(self.second_look)
+
     @property
     def plan(self) -> dict[str, Any]:
         """All settings."""
@@ -48,7 +52,15 @@ class Task:
         return {**self.settings, **asdict(self.schedule), **run_by, "second_look": {"asked": self.second_look}}
 
     def run(self, n_jobs: int | None, progress: bool, checkpoint: str | Path | None = None) -> Posterior:
-        """Run the chains, name what they drew, and warn unless they agree."""
+        """The posterior, and a warning unless its chains agree."""
+        posterior = self.posterior_of_run(n_jobs, progress, checkpoint)
+        warn_unless_converged(posterior)
+        return posterior
+
+    def posterior_of_run(
+        self, n_jobs: int | None, progress: bool, checkpoint: str | Path | None = None
+    ) -> Posterior:
+        """Run the chains, name what they drew, and look again if wished."""
         with self.opened(checkpoint) as saver:
             keep = self.keeping.keep(self.schedule.draws, goes_on=saver is not None and saver.has_any)
             arrays = run(
@@ -61,9 +73,7 @@ class Task:
                 keep=keep,
                 saver=saver,
             )
-            posterior = self.looked_at_again(self.posterior(arrays), n_jobs)
-        warn_unless_converged(posterior)
-        return posterior
+            return self.looked_at_again(self.posterior(arrays), n_jobs)
 
     def looked_at_again(self, posterior: Posterior, n_jobs: int | None) -> Posterior:
         """With probabilities of the likely edges from their other ends, if wished."""
@@ -115,6 +125,12 @@ def described(given: Given, parts: Mapping[str, Any]) -> dict[str, Any]:
     p, q = given.scatter.S12.shape
     data = {"n": given.scatter.n, "p": p, "q": q, "sha256": given.fingerprint}
     return {"data": data, "margins": given.margins, **by_role, "versions": versions}
+
+
+def require_wish(second_look: object) -> None:
+    """Refuse what is no wish for a second look."""
+    if second_look not in (True, False, "auto"):
+        raise ValueError(f"second_look={second_look!r}: True, False or 'auto'")
 
 
 def warn_unless_converged(posterior: Posterior) -> None:

@@ -1,0 +1,288 @@
+"""Many questions to one table: every set of query variables a fit of its own, on the same engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+from markovblanket import checkpoints, snapshots
+from markovblanket.chains import Schedule, require_count
+from markovblanket.contracts import Array, Prior, Solver
+from markovblanket.estimate import PRIORS, SOLVERS, chosen, problem_of
+from markovblanket.given import Given, as_they_are, digest, fingerprint_of, in_copula
+from markovblanket.keeping import Keeping
+from markovblanket.levels import Column
+from markovblanket.posterior import Posterior
+from markovblanket.progress import counted
+from markovblanket.scanned import NUMBERS, Scan, gathered
+from markovblanket.snapshots import DamagedError, Record
+from markovblanket.table import MixedTable, Name, about, named_columns, names_asked, read, read_whole, split
+from markovblanket.task import Task, described, require_wish
+from markovblanket.workers import all_done, shipped
+
+EACH = "each"
+# Pairs that are not selected are in the table of a scan from this probability on.
+LEAST = 0.05
+
+
+def scan(
+    table: Any,
+    queries: str | Iterable[Any] = EACH,
+    *,
+    prior: str | Prior = "spike-slab",
+    margins: str = "auto",
+    kinds: Mapping[Any, Any] | None = None,
+    solver: str | Solver = "dual",
+    second_look: bool | str = "auto",
+    chains: int = 2,
+    warmup: int = 500,
+    draws: int = 1000,
+    thin: int = 1,
+    seed: int | None = None,
+    n_jobs: int | None = None,
+    out: str | Path | None = None,
+    progress: bool = True,
+) -> Scan:
+    """Ask one table for many blankets: every variable's, or those of many sets of query variables.
+
+    Each set is a fit of its own, as by :func:`estimate`, in which all other columns are the rest. So if every
+    variable is asked for, each edge is seen from both of its ends.
+
+    Parameters
+    ----------
+    table : pandas or polars frame, numpy.ndarray, or path
+        As for :func:`estimate`; read once, and sent to each worker once.
+    queries : "each", or list of names and of lists of names
+        The sets of query variables; every variable by itself if ``"each"``.
+    prior, margins, kinds, solver, chains, warmup, draws, thin
+        Of each fit, as for :func:`estimate`.
+    second_look : bool or str
+        As for :func:`estimate`; but if every variable is asked for, ``"auto"`` takes none.
+    seed : int, optional
+        The numbers depend on it alone, for any number of jobs, any backend, and however often it was stopped.
+    n_jobs : int, optional
+        Fits at a time, by joblib: within ``joblib.parallel_config(backend="dask")``, on a Dask cluster.
+    out : str or path, optional
+        A folder that keeps what each fit has found, from which a scan that was stopped goes on by the same call.
+    progress : bool
+        A bar, on a terminal or in a notebook.
+
+    Returns
+    -------
+    Scan
+        One table of edges, one graph, and a table of the fits.
+
+    Examples
+    --------
+    >>> import markovblanket as mb
+    >>> made = mb.simulate(rows=200, query=1, rest=5, density=0.4, seed=0)
+    >>> found = mb.scan(made.table, seed=1, warmup=100, draws=300)
+    >>> found
+    <Scan: 6 fits, 6 variables, 10 edges>
+    >>> sorted(found.graph("and").neighbors("Q1")), made.blanket["Q1"]
+    (['V3', 'V4'], ['V3', 'V4'])
+    """
+    require_count("chains", chains, 1)
+    require_wish(second_look)
+    parts = chosen(prior, PRIORS, "prior", Prior), chosen(solver, SOLVERS, "solver", Solver)
+    whole, sets = understood(table, queries, margins, kinds)
+    again = False if isinstance(queries, str) and second_look == "auto" else second_look
+    fits = Fits.of(whole, margins, *parts, Schedule(warmup, draws, thin), chains, again)
+    with opened(out, fits, sets, checkpoints.seed_of(out, seed)) as (seeds, folder):
+        found = fits.run(sets, seeds, n_jobs, folder, progress)
+    return gathered(found, sets, seeds, whole.order)
+
+
+# The question -----------------------------------------------------------------------------------------
+
+
+def understood(
+    table: Any, queries: str | Iterable[Any], margins: str, kinds: Mapping[Any, Any] | None
+) -> tuple[MixedTable, list[tuple[Name, ...]]]:
+    """The table, and the sets of query variables."""
+    if margins not in ("auto", "rank", "gaussian"):
+        raise ValueError(f"margins={margins!r}: known are 'auto', 'rank' and 'gaussian'")
+    if isinstance(queries, str) and queries != EACH:
+        raise ValueError(f"queries={queries!r}: {EACH!r}, or a list of names and of lists of names")
+    asked = [] if isinstance(queries, str) else [names_asked(query) for query in queries]
+    with threadpool_limits(limits=1):  # as in the chains: the last bits must not depend on the number of cores
+        whole = read_all(table, [name for query in asked for name in query], margins, kinds)
+    if isinstance(queries, str):
+        asked = [(name,) for name in whole.order]
+    sets = [split(whole.order, query)[0] for query in asked]
+    refuse_odd(sets)
+    return whole, sets
+
+
+def read_all(table: Any, asked: list[Name], margins: str, kinds: Mapping[Any, Any] | None) -> MixedTable:
+    """The table, without a query."""
+    if margins != "gaussian":
+        return read_whole(table, asked, kinds)
+    if kinds is not None:
+        raise ValueError("kinds belong to a copula: pass margins='auto' or 'rank'")
+    names, _ = named_columns(table)
+    return read(table, names[:1]).as_mixed()
+
+
+def refuse_odd(sets: Sequence[tuple[Name, ...]]) -> None:
+    """Refuse no question at all, and the same one twice."""
+    if not sets:
+        raise ValueError("queries is empty: name at least one set of variables to ask about")
+    seen: set[frozenset[Name]] = set()
+    for query in map(frozenset, sets):
+        if query in seen:
+            raise ValueError(f"queries has {', '.join(map(str, sorted(query, key=str)))} more than once")
+        seen.add(query)
+
+
+# The fits ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Fits:
+    """What all fits of a scan have in common; ``cells`` are the columns' values in one array, a row per column.
+
+    One array, since that is what processes on one machine can share.
+    """
+
+    cells: Array
+    columns: tuple[Column, ...]
+    rows: Any
+    margins: str
+    prior: Prior
+    solver: Solver
+    schedule: Schedule
+    chains: int
+    second_look: bool | str
+
+    @classmethod
+    def of(cls, table: MixedTable, *common: Any) -> Fits:
+        """Of a table."""
+        cells = np.array([column.values for column in table.columns])
+        bare = tuple(replace(column, values=np.empty(0)) for column in table.columns)
+        return cls(cells, bare, table.rows, *common)
+
+    @property
+    def table(self) -> MixedTable:
+        """As it was."""
+        columns = tuple(replace(column, values=x) for column, x in zip(self.columns, self.cells, strict=True))
+        names = tuple(column.name for column in columns)
+        return MixedTable(columns, (), names, names, self.rows)
+
+    def run(
+        self,
+        sets: Sequence[tuple[Name, ...]],
+        seeds: Sequence[int],
+        n_jobs: int | None,
+        folder: Path | None,
+        progress: bool,
+    ) -> list[Record]:
+        """What each fit has found: read if it is known, otherwise by a worker."""
+        files = [None if folder is None else folder / f"{k}.npz" for k in range(len(sets))]
+        done: dict[int, Record] = {}
+
+        def tasks() -> list[Any]:
+            done.update({k: record for k, file in enumerate(files) if (record := known(file)) is not None})
+            left = [k for k in range(len(sets)) if k not in done]
+            return [joblib.delayed(numbered)(k, self, sets[k], seeds[k], files[k]) for k in left]
+
+        with shipped(self), counted(len(sets), progress, "scan", "fits") as reach:
+            done |= all_done(tasks, n_jobs, lambda count: reach(len(done) + count))
+        for k, file in enumerate(files):
+            if file is not None and not file.is_file():  # a worker elsewhere does not see the folder
+                snapshots.write(file, done[k])
+        return [done[k] for k in range(len(sets))]
+
+    def posterior(self, query: tuple[Name, ...], seed: int) -> Posterior:
+        """Of one set, by one worker alone."""
+        with threadpool_limits(limits=1), joblib.parallel_config(backend="sequential"):
+            given = self.given(about(self.table, query))
+            problem = problem_of(given, self.prior, self.solver)
+            settings = described(given, {"prior": problem.prior, "solver": problem.solver})
+            keeping, seeds = Keeping("summary", "summary", "as asked"), np.random.SeedSequence(seed)
+            task = Task(problem, given, settings, self.schedule, keeping, self.chains, seeds, self.second_look)
+            return task.posterior_of_run(None, progress=False)
+
+    def given(self, table: MixedTable) -> Given:
+        """As the model takes it."""
+        return as_they_are(table) if self.margins == "gaussian" else in_copula(table, self.margins)
+
+
+def numbered(k: int, fits: Fits, query: tuple[Name, ...], seed: int, file: Path | None) -> tuple[int, Record]:
+    """What fit k has found, also in its file if there is a folder for it."""
+    found = record(fits.posterior(query, seed), {column.name: j for j, column in enumerate(fits.columns)})
+    if file is not None and file.parent.is_dir():
+        with suppress(OSError):  # who gathers the results writes them, or tells why not
+            snapshots.write(file, found)
+    return k, found
+
+
+def known(file: Path | None) -> Record | None:
+    """What a file has; nothing if it is damaged, since that can be had again."""
+    try:
+        return None if file is None else snapshots.read(file)
+    except DamagedError:
+        return None
+
+
+def record(posterior: Posterior, place: Mapping[Name, int]) -> Record:
+    """The edges that are selected or likely, by positions in the table, and how well the chains agree."""
+    selected = posterior.selected()
+    likely = posterior.inclusion_either.to_numpy() >= LEAST
+    i, j = np.nonzero(selected.to_numpy() | likely)
+    edges = posterior.edges_at(i, j)
+    edges["selected"] = [selected.at[pair] for pair in zip(edges["query"], edges["variable"], strict=True)]
+    inner = posterior.query_edges().rename(columns={"other": "variable"}).assign(selected=True)
+    table = pd.concat([part for part in (edges, inner) if len(part)] or [edges])
+    diagnosed = posterior.diagnostics()
+    quality = [diagnosed.table["rhat"].max(), diagnosed.table[["ess_bulk", "ess_tail"]].min(axis=None)]
+    return {
+        "i": np.array([place[name] for name in table["query"]], dtype=np.int64),
+        "j": np.array([place[name] for name in table["variable"]], dtype=np.int64),
+        "selected": table["selected"].to_numpy(dtype=bool),
+        **{name: table.reindex(columns=[name])[name].to_numpy(dtype=float) for name in NUMBERS},
+        "r2": posterior.r2()["mean"].to_numpy(),
+        "quality": np.array([*quality, diagnosed.converged], dtype=float),
+    }
+
+
+# Its folder -------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def opened(
+    out: str | Path | None, fits: Fits, sets: Sequence[tuple[Name, ...]], seed: int | None
+) -> Iterator[tuple[list[int], Path | None]]:
+    """A seed for each fit, by which estimate gives the same; and the folder for what they find, if any."""
+    sequence = np.random.SeedSequence(seed)
+    seeds = [seed_of(child) for child in sequence.spawn(len(sets))]
+    if out is None:
+        yield seeds, None
+        return
+    with checkpoints.opened(out, plan(fits, sets, sequence), lambda folder: None):
+        folder = Path(out) / "fits"
+        folder.mkdir(exist_ok=True)
+        yield seeds, folder.resolve()
+
+
+def seed_of(child: np.random.SeedSequence) -> int:
+    """A whole number of 128 bits."""
+    return int.from_bytes(child.generate_state(4).tobytes(), "little")
+
+
+def plan(fits: Fits, sets: Sequence[tuple[Name, ...]], seeds: np.random.SeedSequence) -> dict[str, Any]:
+    """All on which the numbers depend, to be compared with that of a folder."""
+    table = fits.table
+    given = replace(fits.given(about(table, sets[0])), fingerprint=fingerprint_of(fits.cells))
+    told = described(given, {"prior": fits.prior, "solver": fits.solver})
+    names = {"variables": digest(repr(table.order)), "queries": digest(repr(sets)), "scan": len(sets)}
+    run_by = {"chains": fits.chains, "seed": str(seeds.entropy), "second_look": fits.second_look}
+    return {**told, **asdict(fits.schedule), **names, **run_by, "keep": {"kept": "summary"}}

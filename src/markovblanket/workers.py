@@ -1,0 +1,57 @@
+"""Work handed out by joblib, wherever its workers are: other processes here, or those of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import joblib
+
+TRIES = 3
+
+
+@contextmanager
+def shipped(*parts: object) -> Iterator[None]:
+    """Within, arguments of tasks that are these very objects go to each worker once, not with each task.
+
+    On a Dask cluster every worker has a copy beforehand, so none is lost with a worker. Elsewhere there is nothing
+    to be done: joblib maps large arrays into the memory of all its processes.
+    """
+    backend, _ = joblib.parallel.get_active_backend()
+    client = getattr(backend, "client", None)
+    if client is None:
+        yield
+        return
+    with joblib.parallel_config(backend="dask", client=client, scatter=list(parts)):
+        yield
+
+
+class Counting(joblib.Parallel):  # type: ignore[misc]
+    """Tells how many tasks are done, whenever one is."""
+
+    tell: Callable[[int], None]
+
+    def print_progress(self) -> None:
+        """Joblib calls this after each task."""
+        self.tell(self.n_completed_tasks)
+
+
+def all_done(
+    tasks: Callable[[], Iterable[Any]], n_jobs: int | None, tell: Callable[[int], None] = lambda count: None
+) -> list[Any]:
+    """The results of tasks, in order; if a process of the pool is lost, those are done again that must be.
+
+    A cluster does that by itself.
+    """
+    for _ in range(TRIES):
+        parallel = Counting(n_jobs=n_jobs)
+        parallel.tell = tell
+        try:
+            return list(parallel(tasks()))
+        except BrokenExecutor:
+            continue
+    raise RuntimeError(
+        f"processes ended {TRIES} times before their tasks did, perhaps for lack of memory: try a smaller n_jobs"
+    )
