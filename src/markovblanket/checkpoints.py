@@ -20,6 +20,8 @@ except ImportError:  # no such locks: two runs in one folder are then the user's
 
 PLAN, LOCK, TABLE, MATRIX, NOTE = "plan.json", "lock", "table.zarr", "scatter.npz", "note.json"
 INSIDE = "checkpoint"
+# Of a scan: what each fit has found.
+FITS = "fits"
 FORMAT = 1
 # Seconds between snapshots, at least.
 EVERY = 10.0
@@ -77,6 +79,14 @@ def read(folder: str | Path) -> Plan | None:
     if not isinstance(plan, dict) or plan.pop("format", None) != FORMAT:
         raise ValueError(f"{folder} was written in another format than this version reads ({FORMAT})")
     return plan
+
+
+def scanned(folder: str | Path, plan: Plan) -> str | None:
+    """How far a scan is, in a line; None if the folder is that of a single run."""
+    if "scan" not in plan:
+        return None
+    done = len(list((Path(folder) / FITS).glob("*.npz")))
+    return f"{folder}: a scan, {done:,} of {plan['scan']:,} fits done; if it has stopped, the same call goes on"
 
 
 def seed_of(folder: str | Path | None, seed: int | None) -> int | None:

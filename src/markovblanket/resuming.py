@@ -102,6 +102,8 @@ def task_in(folder: str | Path) -> Task:
     plan = checkpoints.read(folder)
     if plan is None:
         raise FileNotFoundError(f"{folder} has no checkpoint: there is no {checkpoints.PLAN}")
+    if told := checkpoints.scanned(folder, plan):
+        raise ValueError(told)
     with threadpool_limits(limits=1):  # as when it was begun
         given = given_in(Path(folder), plan)
     solver, prior = (known(plan[role], names, role) for role, names in (("solver", SOLVERS), ("prior", PRIORS)))
@@ -187,6 +189,8 @@ def status(folder: str | Path) -> Status:
     plan = checkpoints.read(folder)
     if plan is None:
         raise FileNotFoundError(f"{folder} has no checkpoint: there is no {checkpoints.PLAN}")
+    if told := checkpoints.scanned(folder, plan):
+        raise ValueError(told)
     schedule = Schedule(*(plan[name] for name in ("warmup", "draws", "thin")))
     seen = [reached(Path(folder), chain, schedule) for chain in range(plan["chains"])]
     chains = pd.DataFrame([row for row, _ in seen]).rename_axis("chain")

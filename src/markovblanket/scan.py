@@ -268,7 +268,7 @@ def opened(
         yield seeds, None
         return
     with checkpoints.opened(out, plan(fits, sets, sequence), lambda folder: None):
-        folder = Path(out) / "fits"
+        folder = Path(out) / checkpoints.FITS
         folder.mkdir(exist_ok=True)
         yield seeds, folder.resolve()
 

@@ -1,4 +1,4 @@
-"""The command line: ``markovblanket fit``, ``report``, ``simulate`` and ``demo``.
+"""The command line: ``markovblanket fit``, ``scan``, ``report``, ``simulate``, ``demo`` and others.
 
 Here are the options and the exit codes; what is heavy is imported by the command that needs it, so help is quick.
 """
@@ -196,6 +196,39 @@ def simulate(**options: Any) -> int:
     settings.json.
     """
     from markovblanket.cli.simulating import run
+
+    return run(**options)
+
+
+@commands.command(short_help="Estimate many blankets of one table.")
+@click.argument("table", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("-o", "--out", type=FOLDER, required=True, metavar="FOLDER", help="Where the results go.")
+@click.option("-q", "--query", multiple=True, metavar="NAMES", show_default="each", help="A set to ask about.")
+@click.option("--kind", multiple=True, metavar="NAME=KIND", help="Of a column, if not as its cells look.")
+@click.option("--prior", type=click.Choice(PRIORS), default=PRIORS[0], help="Of the weights.")
+@click.option("--margins", type=click.Choice(MARGINS), default="auto", help="Of the columns.")
+@click.option("--chains", **COUNT, default=2, help="Independent chains of a fit.")
+@click.option("--warmup", type=click.IntRange(min=0), metavar="N", default=500, help="Sweeps discarded.")
+@click.option("--draws", **COUNT, default=1000, help="Draws per chain.")
+@click.option("--seed", **SEED, help="The same seed, the same numbers.")
+@click.option("--rule", type=click.Choice(["or", "and"]), default="or", help="Edges of any fit, or of all.")
+@click.option("-j", "--jobs", **COUNT, show_default="one per core", help="Fits at a time.")
+@click.option("--dask", metavar="ADDRESS", help="Of a Dask scheduler whose workers run the fits.")
+@click.option("--strict", is_flag=True, help="Exit code 3 if a fit has not converged.")
+@QUIET
+def scan(**options: Any) -> int:
+    """Estimate the blanket of every column of TABLE, or of many sets of columns, each by a fit of its own.
+
+    \b
+    Examples:
+      markovblanket scan genes.csv --out scan/
+      markovblanket scan patients.csv -q stage -q age,sex --out scan/
+
+    If every column is asked for, each edge is seen from both of its ends: --rule and keeps those that both fits
+    select. FOLDER gets edges.csv, network.graphml, fits.csv (a row per set), and what each fit has found. A scan
+    that was stopped goes on by the same command.
+    """
+    from markovblanket.cli.scanning import run
 
     return run(**options)
 

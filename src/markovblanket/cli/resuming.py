@@ -58,6 +58,9 @@ def resumed(run: Path, draws: int | None, jobs: int, progress: bool, log: Log) -
 def tell(run: Path) -> int:
     """How far a run is."""
     try:
+        if (plan := checkpoints.read(run)) is not None and (told := checkpoints.scanned(run, plan)):
+            click.echo(told)
+            return 0
         seen = status(run)
     except (ValueError, OSError) as error:
         raise BadInput(str(error)) from error

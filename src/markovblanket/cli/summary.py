@@ -45,7 +45,7 @@ def edge_table(edges: pd.DataFrame) -> Table:
         table.add_column(name, justify="right" if name == "partial" else "left", no_wrap=True, overflow="ellipsis")
     likely = "P(sign)" if edges["inclusion"].isna().all() else "P(edge)"
     for name in ("weight, interval", likely, "R-hat", "ESS"):
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(name, justify="right", no_wrap=True, min_width=max(len(name), 5))  # the bar gives way
     for edge in edges.head(MOST).assign(likelier=likelier(edges)).itertuples():
         probability = edge.sign_probability if likely == "P(sign)" else edge.likelier
         table.add_row(

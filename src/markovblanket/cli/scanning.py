@@ -1,0 +1,99 @@
+"""``markovblanket scan``: many blankets of one table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import joblib
+import networkx as nx
+import numpy as np
+
+from markovblanket.cli import asking, folders, results, summary
+from markovblanket.cli.asking import BadInput
+from markovblanket.cli.fitting import NOT_CONVERGED, UNREADABLE, UNWRITABLE, reason, warn
+from markovblanket.scan import EACH, scan
+from markovblanket.scanned import Scan
+
+FITS = "fits.csv"
+
+
+def run(
+    table: Path,
+    out: Path,
+    query: Sequence[str],
+    kind: Sequence[str],
+    rule: str,
+    dask: str | None,
+    jobs: int | None,
+    strict: bool,
+    quiet: bool,
+    **options: Any,
+) -> int:
+    """Scan, write everything, and tell what was found; the exit code."""
+    sets = [asking.names([one]) for one in query] or EACH
+    begin, after = time.perf_counter(), "the same command goes on from there"
+    jobs = jobs or joblib.cpu_count()
+    options |= {"kinds": asking.kinds(kind), "out": out, "n_jobs": jobs, "progress": not quiet}
+    with folders.told(after), folders.terminable():
+        with workers(dask):
+            found = scanned(table, sets, options)
+        written = write(out, found, rule)
+    if not quiet:
+        tell(found, rule, f"in {time.perf_counter() - begin:.0f} s", f"Written to {out}/: {', '.join(written)}")
+    if bad := int((~found.fits["converged"]).sum()):
+        warn(f"not converged: {bad:,} of {len(found.fits):,} fits, see {FITS}. Ask for more --warmup and --draws")
+    return NOT_CONVERGED if strict and bad else 0
+
+
+def scanned(table: Path, sets: Any, options: dict[str, Any]) -> Scan:
+    """The scan; what is wrong with the table, the question or the folder is bad input."""
+    try:
+        return scan(table, sets, **options)
+    except np.linalg.LinAlgError:
+        raise  # not the table's fault, though a ValueError
+    except (*UNREADABLE, RuntimeError) as error:
+        if getattr(error, "errno", None) in UNWRITABLE:
+            raise
+        raise BadInput(reason(error, table)) from error
+
+
+@contextmanager
+def workers(address: str | None) -> Iterator[None]:
+    """Those of a Dask cluster, if there is one."""
+    if address is None:
+        yield
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        raise BadInput("--dask needs the package distributed: pip install distributed") from None
+    try:
+        client = Client(address)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise BadInput(f"--dask {address}: no scheduler answers there ({error})") from None
+    with client, joblib.parallel_config(backend="dask"):
+        yield
+
+
+def write(out: Path, found: Scan, rule: str) -> list[str]:
+    """The edges, the network, and the fits."""
+    found.edges(rule).to_csv(out / results.EDGES, index=False)
+    names = found.fits["query"].map(lambda query: ", ".join(map(str, query)))
+    found.fits.assign(query=names).to_csv(out / FITS, index=False)
+    nx.write_graphml(results.printable(found.graph(rule)), out / results.GRAPH)
+    return [results.EDGES, FITS, results.GRAPH]
+
+
+def tell(found: Scan, rule: str, time: str, written: str) -> None:
+    """What was found, on a screen."""
+    console, edges = summary.screen(), found.edges(rule)
+    console.print(summary.edge_table(edges) if len(edges) else "No edge is selected.\n")
+    if len(edges) > summary.MOST:
+        console.print(f"and {len(edges) - summary.MOST:,} more, in {results.EDGES}")
+    seen = "any fit that looked at it" if rule == "or" else "every fit that looked at it"
+    console.print(f"{len(found.fits):,} fits {time}; an edge is one that was selected by {seen}.")
+    console.print(written)
