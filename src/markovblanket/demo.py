@@ -101,8 +101,8 @@ def blanket_table(edges: pd.DataFrame, truth: pd.DataFrame) -> Table:
 
 
 def bar(value: float, width: int = 10) -> str:
-    """A partial correlation as a bar: plus signs or minus signs, so that it needs no colour."""
-    return ("+" if value > 0 else "-") * max(1, round(abs(value) * 2 * width))
+    """A partial correlation as a bar, full at 1/2: plus signs or minus signs, so that it needs no colour."""
+    return ("+" if value > 0 else "-") * min(width, max(1, round(abs(value) * 2 * width)))
 
 
 def verdict(posterior: Posterior, edges: pd.DataFrame, data: Simulated, seconds: float) -> str:
