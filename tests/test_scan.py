@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 
 import joblib
@@ -221,7 +222,7 @@ def test_other_data_are_refused(made, tmp_path):
 
 def test_workers_that_do_not_see_the_folder_leave_the_writing_to_others(made, each, tmp_path, monkeypatch):
     """As on another machine: of what they did, nothing is lost."""
-    module = sys.modules["markovblanket.scan"]
+    module = import_module("markovblanket.scan")
     monkeypatch.setattr(module, "numbered", lambda *asked, numbered=module.numbered: numbered(*asked[:4], None))
     equal(mb.scan(made.table, out=tmp_path / "scan", **SHORT), each)
     assert len(list((tmp_path / "scan" / "fits").iterdir())) == 8

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from markovblanket import checkpoints
-from markovblanket.chains import Schedule
+from markovblanket.chains import Schedule, require_count
 from markovblanket.contracts import Prior, Problem, Solver
 from markovblanket.given import Given, understood
 from markovblanket.keeping import decide
@@ -21,6 +23,7 @@ from markovblanket.solvers import Dense, Dual
 from markovblanket.task import Task, described
 
 PRIORS = {"horseshoe": Horseshoe, "laplace": Laplace, "normal": Normal, "spike-slab": SpikeSlab}
+AUTO, FIRST = "auto", 1000
 SOLVERS = {"dual": Dual, "dense": Dense}
 
 
@@ -38,8 +41,9 @@ def estimate(
     second_look: bool | str = "auto",
     chains: int = 4,
     warmup: int = 1000,
-    draws: int = 1000,
+    draws: int | str = 1000,
     thin: int = 1,
+    budget: int = 20_000,
     seed: int | None = None,
     n_jobs: int | None = None,
     keep: str | Path = "auto",
@@ -81,7 +85,10 @@ def estimate(
         ``edges()`` goes by the likelier end, and finds more. ``"auto"``: with exact zeros, unless it takes long.
         See :func:`second_look` for the same at any length.
     chains, warmup, draws, thin : int
-        Independent chains; sweeps discarded; draws kept per chain; sweeps per kept draw.
+        Independent chains; sweeps discarded; draws kept per chain; sweeps per kept draw. ``draws="auto"``: 1000,
+        and twice as many again and again, until the chains agree or the budget is used up.
+    budget : int
+        Of ``draws="auto"``: sweeps of a chain, at most. The numbers are those of a run with as many draws.
     seed : int, optional
         The numbers depend on it alone, for any ``n_jobs``.
     n_jobs : int, optional
@@ -120,16 +127,36 @@ def estimate(
     >>> sorted(posterior.blanket())
     ['Q1', 'Q2']
     """
-    schedule, seeds = Schedule(warmup, draws, thin), np.random.SeedSequence(checkpoints.seed_of(checkpoint, seed))
+    schedule, most = schedules(warmup, draws, thin, budget, checkpoint)
+    seeds = np.random.SeedSequence(checkpoints.seed_of(checkpoint, seed))
     parts = chosen(prior, PRIORS, "prior", Prior), chosen(solver, SOLVERS, "solver", Solver)
     with threadpool_limits(limits=1):  # as in the chains: the last bits must not depend on the number of cores
         given = understood(table, query, margins, kinds, scatter, n, names)
     problem = problem_of(given, *parts)
-    keeping = decide(keep, named, (given.query, given.rest), chains, schedule)
+    keeping = decide(keep, named, (given.query, given.rest), chains, most)
     declared = None if kinds is None else {str(name): _plain(kind) for name, kind in kinds.items()}
     settings = described(given, {"prior": problem.prior, "solver": problem.solver}) | {"kinds": declared}
     task = Task(problem, given, settings, schedule, keeping, chains, seeds, second_look)
+    if draws == AUTO:
+        return task.run_until_converged(budget, n_jobs, progress, checkpoint)
     return task.run(n_jobs, progress, checkpoint)
+
+
+def schedules(
+    warmup: int, draws: int | str, thin: int, budget: int, checkpoint: str | Path | None
+) -> tuple[Schedule, Schedule]:
+    """That of the first round, and the longest: if a run goes on, the first is the one it was at."""
+    if draws != AUTO:
+        if isinstance(draws, str):
+            raise ValueError(f"draws={draws!r}: a whole number, or {AUTO!r}")
+        return Schedule(warmup, draws, thin), Schedule(warmup, draws, thin)
+    require_count("budget", budget, 1)
+    begun = None if checkpoint is None else checkpoints.read(checkpoint)
+    first = Schedule(warmup, FIRST if begun is None else begun["draws"], thin)
+    if first.sweeps > budget:
+        raise ValueError(f"budget={budget}: {warmup} sweeps of warm-up and {first.draws} draws are more than that")
+    doublings = int(math.log2((budget - warmup) / (first.draws * thin)))
+    return first, replace(first, draws=first.draws * 2**doublings)
 
 
 def problem_of(given: Given, prior: Prior, solver: Solver) -> Problem:

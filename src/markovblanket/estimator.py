@@ -51,7 +51,8 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
     inclusion : float, optional
         Instead: edges whose probability of inclusion is at least this.
     chains, warmup, draws, thin : int
-        Independent chains; sweeps discarded; draws kept per chain; sweeps per kept draw.
+        Independent chains; sweeps discarded; draws kept per chain, or ``"auto"`` as in
+        :func:`markovblanket.estimate`; sweeps per kept draw.
     random_state : int, numpy.random.RandomState or None
         An int is the ``seed`` of :func:`markovblanket.estimate`; anything else draws that seed.
     n_jobs : int, optional
@@ -104,7 +105,7 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
         inclusion: float | None = None,
         chains: int = 4,
         warmup: int = 1000,
-        draws: int = 1000,
+        draws: int | str = 1000,
         thin: int = 1,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,

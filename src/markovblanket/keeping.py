@@ -49,6 +49,14 @@ class Keeping:
             return summary
         return KeepOnDisk(saving.draws_in(self.asked) if goes_on else saving.claim(Path(self.asked)), summary)
 
+    def require_draws(self) -> None:
+        """Refuse a run that shall grow, unless it keeps every draw in memory."""
+        if self.kept != "draws":
+            raise ValueError(
+                f"draws='auto' keeps every draw in memory, and keep={self.asked!r} does not ({self.why}): "
+                "ask for a smaller budget, or for a number of draws"
+            )
+
     def posterior(
         self,
         arrays: Mapping[str, Array],

@@ -17,7 +17,7 @@ from markovblanket import checkpoints, posterior, snapshots
 from markovblanket.chains import SAMPLING, WARMUP, Schedule
 from markovblanket.checkpoints import Plan
 from markovblanket.contracts import Array, Problem
-from markovblanket.estimate import PRIORS, SOLVERS
+from markovblanket.estimate import AUTO, PRIORS, SOLVERS
 from markovblanket.given import Given, as_they_are, from_scatter, in_copula
 from markovblanket.keeping import Keeping
 from markovblanket.observed import Observed
@@ -29,7 +29,12 @@ from markovblanket.task import Task
 
 
 def resume(
-    folder: str | Path, *, draws: int | None = None, n_jobs: int | None = None, progress: bool = True
+    folder: str | Path,
+    *,
+    draws: int | str | None = None,
+    budget: int = 20_000,
+    n_jobs: int | None = None,
+    progress: bool = True,
 ) -> Posterior:
     """Go on with a run that was stopped, from its folder alone: bit for bit the posterior it would have been.
 
@@ -37,8 +42,11 @@ def resume(
     ----------
     folder : str or path
         The ``checkpoint`` of :func:`estimate`.
-    draws : int, optional
-        Draws per chain, if more than were asked for: a finished run grows.
+    draws : int or "auto", optional
+        Draws per chain, if more than were asked for: a finished run grows. ``"auto"``: twice as many again and
+        again, until the chains agree or the budget is used up.
+    budget : int
+        Of ``draws="auto"``: sweeps of a chain, at most.
     n_jobs : int, optional
         Chains at a time, by joblib.
     progress : bool
@@ -62,6 +70,10 @@ def resume(
     """
     folder = checkpoints.located(folder)
     task = task_in(folder)
+    if draws == AUTO:
+        return task.run_until_converged(budget, n_jobs, progress, folder)
+    if isinstance(draws, str):
+        raise ValueError(f"draws={draws!r}: a whole number, or {AUTO!r}")
     if draws is not None:
         task = replace(task, schedule=replace(task.schedule, draws=draws))
     return task.run(n_jobs, progress, folder)

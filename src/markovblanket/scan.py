@@ -209,7 +209,7 @@ class Fits:
             settings = described(given, {"prior": problem.prior, "solver": problem.solver})
             keeping, seeds = Keeping("summary", "summary", "as asked"), np.random.SeedSequence(seed)
             task = Task(problem, given, settings, self.schedule, keeping, self.chains, seeds, self.second_look)
-            return task.posterior_of_run(None, progress=False)
+            return task.looked_at_again(task.sampled(None, progress=False), None)
 
     def given(self, table: MixedTable) -> Given:
         """As the model takes it."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import platform
+import tempfile
 import warnings
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -53,14 +54,32 @@ class Task:
 
     def run(self, n_jobs: int | None, progress: bool, checkpoint: str | Path | None = None) -> Posterior:
         """The posterior, and a warning unless its chains agree."""
-        posterior = self.posterior_of_run(n_jobs, progress, checkpoint)
+        posterior = self.looked_at_again(self.sampled(n_jobs, progress, checkpoint), n_jobs)
         warn_unless_converged(posterior)
         return posterior
 
-    def posterior_of_run(
-        self, n_jobs: int | None, progress: bool, checkpoint: str | Path | None = None
+    def run_until_converged(
+        self, budget: int, n_jobs: int | None, progress: bool, checkpoint: str | Path | None = None
     ) -> Posterior:
-        """Run the chains, name what they drew, and look again if wished."""
+        """The same, with twice as many draws again and again until the chains agree, or the sweeps are used up."""
+        self.keeping.require_draws()
+        with tempfile.TemporaryDirectory(prefix="markovblanket-") as elsewhere:
+            folder = elsewhere if checkpoint is None else checkpoint
+            task, posterior = self, self.sampled(n_jobs, progress, folder)
+            while not posterior.diagnostics().converged and task.doubled.schedule.sweeps <= budget:
+                task = task.doubled
+                posterior = task.sampled(n_jobs, progress, folder)
+        posterior = task.looked_at_again(posterior, n_jobs)
+        warn_unless_converged(posterior)
+        return posterior
+
+    @property
+    def doubled(self) -> Task:
+        """With twice as many draws."""
+        return replace(self, schedule=replace(self.schedule, draws=2 * self.schedule.draws))
+
+    def sampled(self, n_jobs: int | None, progress: bool, checkpoint: str | Path | None = None) -> Posterior:
+        """Run the chains, and name what they drew."""
         with self.opened(checkpoint) as saver:
             keep = self.keeping.keep(self.schedule.draws, goes_on=saver is not None and saver.has_any)
             arrays = run(
@@ -73,7 +92,7 @@ class Task:
                 keep=keep,
                 saver=saver,
             )
-            return self.looked_at_again(self.posterior(arrays), n_jobs)
+            return self.posterior(arrays)
 
     def looked_at_again(self, posterior: Posterior, n_jobs: int | None) -> Posterior:
         """With probabilities of the likely edges from their other ends, if wished."""

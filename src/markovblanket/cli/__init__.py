@@ -25,6 +25,20 @@ SHARE: dict[str, Any] = {"type": PROBABILITY, "metavar": "P"}
 BELOW_ONE: dict[str, Any] = {"type": click.FloatRange(0, 1, max_open=True), "metavar": "P"}
 SEED: dict[str, Any] = {"type": click.IntRange(min=0), "metavar": "N", "show_default": "fresh"}
 FOLDER = click.Path(path_type=Path)
+
+
+class Draws(click.ParamType):  # type: ignore[type-arg]
+    """A whole number of at least 1, or ``auto``."""
+
+    name = "draws"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """As the library takes it."""
+        return value if value == "auto" else click.IntRange(min=1).convert(value, param, ctx)
+
+
+DRAWS: dict[str, Any] = {"type": Draws(), "metavar": "N|auto"}
+BUDGET = click.option("--budget", **COUNT, default=20_000, help="Of --draws auto: sweeps of a chain, at most.")
 FORCE = click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
 QUIET = click.option("--quiet", is_flag=True, help="No bars, no summary; warnings and errors only.")
 
@@ -79,7 +93,8 @@ def commands() -> None:
 @click.option("--margins", type=click.Choice(MARGINS), default="auto", help="Of the columns.")
 @click.option("--chains", **COUNT, default=4, help="Independent chains.")
 @click.option("--warmup", type=click.IntRange(min=0), metavar="N", default=1000, help="Sweeps discarded.")
-@click.option("--draws", **COUNT, default=1000, help="Draws kept per chain.")
+@click.option("--draws", **DRAWS, default=1000, help="Draws kept per chain; auto: until they converge.")
+@BUDGET
 @click.option("--thin", **COUNT, default=1, help="Sweeps per kept draw.")
 @click.option("--seed", **SEED, help="The same seed, the same numbers.")
 @click.option("-j", "--jobs", **COUNT, show_default="one per core", help="Chains at a time.")
@@ -131,7 +146,8 @@ def fit(**options: Any) -> int:
 
 @commands.command(short_help="Go on with a run that was stopped, or add draws to it.")
 @click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--draws", **COUNT, show_default="as asked", help="Draws per chain, if more than before.")
+@click.option("--draws", **DRAWS, show_default="as asked", help="Draws per chain, if more than before.")
+@BUDGET
 @click.option("-j", "--jobs", **COUNT, show_default="one per core", help="Chains at a time.")
 @click.option("--strict", is_flag=True, help="Exit code 3 if the chains have not converged.")
 @QUIET

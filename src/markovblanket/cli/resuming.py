@@ -14,17 +14,20 @@ from markovblanket import checkpoints
 from markovblanket.cli import folders, summary
 from markovblanket.cli.asking import BadInput
 from markovblanket.cli.fitting import UNWRITABLE, Log, Manner, Question, finished, noted
+from markovblanket.estimate import AUTO
 from markovblanket.posterior import Posterior
 from markovblanket.resuming import resume, status
 
 
-def run(run: Path, draws: int | None, jobs: int | None, strict: bool, quiet: bool) -> int:
+def run(run: Path, draws: int | str | None, budget: int, jobs: int | None, strict: bool, quiet: bool) -> int:
     """Go on, write everything, and tell what was found; the exit code."""
     question = asked(run)
+    if draws is None and question.run.get("draws") == AUTO:
+        draws, budget = AUTO, question.run["budget"]
 
     def fit(folder: Path, log: Log) -> Posterior:
         log(f"resumed: {status(run).sentence}")
-        return resumed(run, draws, jobs or joblib.cpu_count(), not quiet, log)
+        return resumed(run, draws, budget, jobs or joblib.cpu_count(), not quiet, log)
 
     return finished(question, Manner(run, force=True, strict=strict, quiet=quiet), fit)
 
@@ -42,11 +45,11 @@ def asked(run: Path) -> Question:
     return replace(question, table=Path(question.table))
 
 
-def resumed(run: Path, draws: int | None, jobs: int, progress: bool, log: Log) -> Posterior:
+def resumed(run: Path, draws: int | str | None, budget: int, jobs: int, progress: bool, log: Log) -> Posterior:
     """The posterior; what the folder does not allow is bad input."""
     try:
         with noted(log):
-            posterior = resume(run, draws=draws, n_jobs=jobs, progress=progress)
+            posterior = resume(run, draws=draws, budget=budget, n_jobs=jobs, progress=progress)
     except (ValueError, OSError, RuntimeError) as error:
         if getattr(error, "errno", None) in UNWRITABLE:
             raise

@@ -1,0 +1,110 @@
+"""``draws="auto"``: as many draws as the chains need to agree, within a budget."""
+
+from __future__ import annotations
+
+import warnings
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import markovblanket as mb
+from markovblanket import checkpoints
+from markovblanket.task import Task
+
+
+@pytest.fixture(scope="module")
+def clinic():
+    return mb.simulate(rows=40, query=1, rest=4, density=0.5, seed=2)
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    """Rounds begin with few draws, which do not suffice."""
+    monkeypatch.setattr(import_module("markovblanket.estimate"), "FIRST", 50)
+
+
+@pytest.fixture
+def rounds(monkeypatch):
+    """The draws of every round."""
+    seen: list[int] = []
+    sampled = Task.sampled
+
+    def noted(task, *asked):
+        seen.append(task.schedule.draws)
+        return sampled(task, *asked)
+
+    monkeypatch.setattr(Task, "sampled", noted)
+    return seen
+
+
+SHORT = {"chains": 2, "warmup": 50, "seed": 4, "progress": False}
+
+
+def test_draws_double_until_the_chains_agree_and_are_those_of_a_run_that_knew(clinic, rounds):
+    found = mb.estimate(clinic.table, clinic.query, draws="auto", **SHORT)
+    assert found.diagnostics().converged
+    *_, before, last = rounds
+    assert rounds == [50 * 2**k for k in range(len(rounds))]
+    known = mb.estimate(clinic.table, clinic.query, draws=last, **SHORT)
+    np.testing.assert_array_equal(found.W12.values, known.W12.values)
+    assert found.settings["draws"] == last
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mb.ConvergenceWarning)
+        shorter = mb.estimate(clinic.table, clinic.query, draws=before, **SHORT)
+    assert not shorter.diagnostics().converged
+
+
+def test_the_budget_is_kept_and_what_is_missing_told(clinic, rounds):
+    with pytest.warns(mb.ConvergenceWarning):
+        found = mb.estimate(clinic.table, clinic.query, draws="auto", budget=149, **SHORT)
+    assert rounds == [50]
+    assert found.draws.sizes["draw"] == 50
+
+
+def test_a_run_that_was_stopped_between_rounds_goes_on(clinic, rounds, tmp_path):
+    whole = mb.estimate(clinic.table, clinic.query, draws="auto", **SHORT)
+    last = rounds[-1]
+    rounds.clear()
+    with pytest.warns(mb.ConvergenceWarning):
+        mb.estimate(clinic.table, clinic.query, draws="auto", budget=149, checkpoint=tmp_path, **SHORT)
+    again = mb.estimate(clinic.table, clinic.query, draws="auto", checkpoint=tmp_path, **SHORT)
+    np.testing.assert_array_equal(whole.W12.values, again.W12.values)
+    assert checkpoints.read(tmp_path)["draws"] == last
+    rounds.clear()
+    resumed = mb.resume(tmp_path, draws="auto", progress=False)
+    np.testing.assert_array_equal(whole.W12.values, resumed.W12.values)
+    assert rounds == [last]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"draws": "many"}, r"^draws='many': a whole number, or 'auto'$"),
+        ({"draws": "auto", "budget": 0}, r"^budget=0: must be a whole number, at least 1$"),
+        (
+            {"draws": "auto", "budget": 90},
+            r"^budget=90: 50 sweeps of warm-up and 50 draws are more than that$",
+        ),
+        (
+            {"draws": "auto", "keep": "summary"},
+            r"^draws='auto' keeps every draw in memory, and keep='summary' does not \(as asked\): ask for",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(clinic, options, message):
+    with pytest.raises(ValueError, match=message):
+        mb.estimate(clinic.table, clinic.query, **SHORT | options)
+
+
+def test_of_a_run_that_would_not_fit_in_memory_the_budget_is_named(clinic):
+    with pytest.raises(
+        ValueError, match=r"keep='auto' does not \(W12 has .* more than .*\): ask for a smaller budget"
+    ):
+        mb.estimate(clinic.table, clinic.query, draws="auto", budget=2**28, **SHORT)
+
+
+def test_a_checkpoint_takes_no_other_word(clinic, tmp_path):
+    mb.estimate(clinic.table, clinic.query, draws=400, **SHORT, checkpoint=tmp_path)
+    with pytest.raises(ValueError, match=r"^draws='more': a whole number, or 'auto'$"):
+        mb.resume(tmp_path, draws="more")
