@@ -241,8 +241,8 @@ def scan(**options: Any) -> int:
       markovblanket scan patients.csv -q stage -q age,sex --out scan/
 
     If every column is asked for, each edge is seen from both of its ends: --rule and keeps those that both fits
-    select. FOLDER gets edges.csv, network.graphml, fits.csv (a row per set), and what each fit has found. A scan
-    that was stopped goes on by the same command.
+    select. FOLDER gets edges.csv, network.svg, network.graphml, fits.csv (a row per set), and what each fit has
+    found. A scan that was stopped goes on by the same command.
     """
     from markovblanket.cli.scanning import run
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -56,13 +57,18 @@ def left_out() -> list[str]:
 
 
 def draw(file: Path, posterior: Posterior, rule: dict[str, Any]) -> None:
-    """The network, with text as text, so that names can be searched; the same edges, the same file."""
-    import matplotlib as mpl
-
+    """The network."""
     from markovblanket.plots import blanket
 
+    draw_by(file, lambda: blanket(posterior, **rule))
+
+
+def draw_by(file: Path, picture: Callable[[], Any]) -> None:
+    """With text as text, so that names can be searched; the same edges, the same file."""
+    import matplotlib as mpl
+
     with mpl.rc_context({"backend": "svg", "svg.fonttype": "none", "svg.hashsalt": "markovblanket"}):
-        figure: Any = blanket(posterior, **rule).figure
+        figure: Any = picture().figure
         figure.savefig(file, format="svg", metadata={"Date": None})
         mpl.pyplot.close(figure)
 

@@ -3,6 +3,7 @@
 from markovblanket.plots.edges import checks, explained, forest, heatmap, sign_curve
 from markovblanket.plots.network import blanket, network
 from markovblanket.plots.runs import autocorrelation, convergence, density, edge, trace
+from markovblanket.plots.whole import whole
 
 __all__ = [
     "autocorrelation",
@@ -17,4 +18,5 @@ __all__ = [
     "network",
     "sign_curve",
     "trace",
+    "whole",
 ]

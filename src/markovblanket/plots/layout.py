@@ -59,7 +59,7 @@ def place(
         where |= _around(where[name], own[name], boxes, boxes[name], len(query) > 1)
     for ends, names in shared.items():
         where |= _between([where[end] for end in ends], names, boxes)
-    return _apart(where, boxes, fixed=len(query))
+    return apart(where, boxes, fixed=len(query))
 
 
 def _in_order(query: Sequence[Any], shared: Mapping[tuple[Any, ...], Sequence[Any]]) -> list[Any]:
@@ -149,7 +149,7 @@ def _between(
     return {name: middle - [0.0, top] for name, top in zip(names, tops, strict=True)}
 
 
-def _apart(where: dict[Any, Array], boxes: Mapping[Any, tuple[float, float]], fixed: int) -> dict[Any, Array]:
+def apart(where: dict[Any, Array], boxes: Mapping[Any, tuple[float, float]], fixed: int = 0) -> dict[Any, Array]:
     """No two boxes closer than the gap; the first ``fixed`` nodes, the queries, move only by spreading."""
     centre = np.array(list(where.values()), dtype=float)
     size = np.array([boxes[name] for name in where]) + GAP

@@ -79,15 +79,25 @@ def network(
         The picture.
     """
     where, boxes = positions(query, edges)
+    every = pd.concat([edges, inner]) if inner is not None and len(inner) else edges
+    return drawn(where, boxes, every, set(query), ax)
+
+
+def drawn(
+    where: dict[Any, Array],
+    boxes: dict[Any, tuple[float, float]],
+    edges: pd.DataFrame,
+    red: set[Any],
+    ax: Axes | None,
+) -> Axes:
+    """Lines and boxes where they belong."""
     ax = _axes(where, boxes) if ax is None else ax
     scale = _fitted(ax, where, boxes)
-    every = pd.concat([edges, inner]) if inner is not None and len(inner) else edges
-    strength = _strength(every)
-    for edge, size in zip(every.itertuples(), strength, strict=True):
+    for edge, size in zip(edges.itertuples(), _strength(edges), strict=True):
         _line(ax, where[edge.query], where[edge.variable], f"{edge.query}~{edge.variable}", size, scale)
     for name, centre in where.items():
-        _node(ax, name, centre, boxes[name], name in set(query), scale)
-    _legend(ax, scale)
+        _node(ax, name, centre, boxes[name], name in red, scale)
+    _legend(ax, scale, bool(red))
     return ax
 
 
@@ -96,7 +106,7 @@ def positions(
 ) -> tuple[dict[Any, Array], dict[Any, tuple[float, float]]]:
     """The place and the size of every node's box, in inches at full size."""
     neighbours = edges.groupby("variable", sort=False)["query"].agg(list).to_dict()
-    boxes = {name: _box(name, True) for name in query} | {name: _box(name, False) for name in neighbours}
+    boxes = {name: box(name, True) for name in query} | {name: box(name, False) for name in neighbours}
     return layout.place(list(query), neighbours, boxes), boxes
 
 
@@ -115,7 +125,7 @@ def _font(is_query: bool, scale: float = 1.0) -> FontProperties:
     return FontProperties(size=(10 if is_query else 8) * scale, weight="bold" if is_query else "normal")
 
 
-def _box(name: Any, is_query: bool) -> tuple[float, float]:
+def box(name: Any, is_query: bool) -> tuple[float, float]:
     """Width and height of a name with its padding, in inches."""
     font = _font(is_query)
     width = TextPath((0, 0), shown(name), prop=font).get_extents().width
@@ -131,6 +141,8 @@ def _strength(edges: pd.DataFrame) -> Array:
 
 def _extent(where: dict[Any, Array], boxes: dict[Any, tuple[float, float]]) -> tuple[Array, Array]:
     """The corners of the picture, with a margin, and room for the legend below."""
+    if not where:
+        return np.array([-2.5, -1.25]), np.array([2.5, 0.9])
     centre, size = np.array(list(where.values())), np.array([boxes[name] for name in where])
     low, high = (centre - size / 2).min(axis=0), (centre + size / 2).max(axis=0)
     middle, half = (low + high) / 2, np.maximum((high - low) / 2, [2.4, 0.8])
@@ -174,12 +186,12 @@ def _node(ax: Axes, name: Any, centre: Array, box: tuple[float, float], is_query
     ax.text(centre[0], centre[1], shown(name), color=letters, fontproperties=_font(is_query, scale), **place)
 
 
-def _legend(ax: Axes, scale: float) -> None:
+def _legend(ax: Axes, scale: float, red: bool) -> None:
     lines = [
         Line2D([], [], lw=2.2 * scale, label=label, **_style(sign))
         for label, sign in (("positive partial correlation", 1.0), ("negative", -1.0))
     ]
-    box = Line2D([], [], marker="s", ls="", color=QUERY, markersize=8 * scale, label="query")
+    query = [Line2D([], [], marker="s", ls="", color=QUERY, markersize=8 * scale, label="query")] if red else []
     ax.legend(
-        handles=[box, *lines], loc="lower center", ncols=3, frameon=False, fontsize=8 * scale, borderaxespad=0.1
+        handles=[*query, *lines], loc="lower center", ncols=3, frameon=False, fontsize=8 * scale, borderaxespad=0.1
     )
