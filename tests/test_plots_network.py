@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import matplotlib as mpl
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,9 +12,11 @@ from matplotlib.colors import same_color
 mpl.use("Agg")
 from matplotlib import pyplot as plt
 
-from markovblanket.plots import layout, network
-from markovblanket.plots.network import positions, shown
+from markovblanket.plots import layout, network, whole
+from markovblanket.plots.network import box, positions, shown
 from markovblanket.plots.style import NEGATIVE, POSITIVE, QUERY
+from markovblanket.plots.whole import corners, placed
+from markovblanket.scanned import NUMBERS, Scan
 
 
 @pytest.fixture(autouse=True)
@@ -121,3 +124,61 @@ def test_odd_names_are_text():
 def test_the_same_edges_give_the_same_picture():
     first, second = (positions(*some_edges(5, 80, 60))[0] for _ in range(2))
     assert all((first[name] == second[name]).all() for name in first)
+
+
+# Whole networks -----------------------------------------------------------------------------------------
+
+
+def some_scan(nodes, count, asked=None, seed=0):
+    """A scan by hand, of variables v0, v1, ...; all asked for, or only some."""
+    rng = np.random.default_rng(seed)
+    names = tuple(f"v{k}" for k in range(nodes))
+    asked = list(names) if asked is None else asked
+    pairs = [(a, b) for k, a in enumerate(names) for b in names[k + 1 :] if a in asked or b in asked]
+    chosen = [pairs[k] for k in rng.choice(len(pairs), count, replace=False)]
+    seen = pd.DataFrame([(*((a, b) if a in asked else (b, a)),) for a, b in chosen], columns=["query", "variable"])
+    seen = seen.assign(fit=0, selected=True, **dict.fromkeys(NUMBERS, 0.9))
+    seen["weight"] = rng.standard_normal(count)
+    seen["partial_correlation"] = -seen["weight"] / 10
+    return Scan(seen, pd.DataFrame({"query": [(name,) for name in asked], "converged": True}), names)
+
+
+@pytest.mark.parametrize(("nodes", "count"), [(2, 1), (9, 3), (30, 60), (300, 200), (400, 500)])
+def test_of_a_whole_network_no_two_nodes_touch(nodes, count):
+    graph = some_scan(nodes, count).graph()
+    graph.remove_nodes_from([name for name, degree in list(graph.degree) if not degree])
+    boxes = {name: box(name, False) for name in graph}
+    where = placed(graph, boxes)
+    assert set(where) == set(graph)
+    assert overlaps(where, boxes) == []
+    assert all(np.isfinite(place).all() for place in where.values())
+
+
+def test_pieces_that_are_not_connected_do_not_cross():
+    graph = nx.union(nx.path_graph(["a", "b", "c"]), nx.cycle_graph(["d", "e", "f", "g"]))
+    boxes = {name: box(name, False) for name in graph}
+    where = placed(graph, boxes)
+    lows_highs = [corners({name: where[name] for name in names}, boxes) for names in ("abc", "defg")]
+    (low, high), (other_low, other_high) = lows_highs
+    assert (high < other_low).any() or (other_high < low).any()
+
+
+def test_a_whole_network_has_a_line_per_edge_and_those_asked_for_in_red():
+    found = some_scan(12, 14, asked=["v0", "v5", "v9"])
+    ax = whole(found)
+    edges = found.edges()
+    pairs = zip(edges["query"], edges["variable"], strict=True)
+    assert [line.get_gid() for line in ax.lines] == [f"{a}~{b}" for a, b in pairs]
+    red = {patch.get_gid() for patch in ax.patches if same_color(patch.get_facecolor(), QUERY)}
+    assert red == {"v0", "v5", "v9"}
+    plain = whole(some_scan(12, 14))
+    assert not any(same_color(patch.get_facecolor(), QUERY) for patch in plain.patches)
+    labels = [text.get_text() for text in plain.get_legend().get_texts()]
+    assert labels == ["positive partial correlation", "negative"]
+
+
+def test_of_many_edges_the_surest_are_drawn_and_of_none_nothing():
+    ax = whole(some_scan(40, 60), most=20)
+    assert len(ax.lines) == 20
+    assert ax.get_title() == "the surest 20 of 60 edges"
+    assert not whole(some_scan(4, 0)).patches
