@@ -3,9 +3,10 @@
     python studies/mixed.py [--sets 20] [--rows 300 1000] [--jobs 1] [--out mixed/]
     python studies/mixed.py --page [--out mixed/]
 
-Networks of 5 query and 60 other variables, columns continuous, binary, ordinal and counts, 2 % of the cells missing;
-one chain of 300 + 700 sweeps. Edges are selected by the default rule, and with an expected share of false ones of at
-most 0.1; by the likelier end, after a second look, and by the query's end alone. A wrong sign counts as false.
+Networks of 5 query and 60 other variables, columns continuous, binary, ordinal and counts, 2 % of the cells
+missing; one chain of 300 + 700 sweeps. Edges are selected by the default rule, and with an expected share of false
+ones of at most 0.1; by the likelier end, after a second look, and by the query's end alone. A wrong sign counts as
+false.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from markovblanket.contracts import Draw, SweepInfo
-from markovblanket.streams import EdgeStream, Layout, Moments, merge
+from markovblanket.division import Layout
+from markovblanket.streams import EdgeStream, Moments, merge
 
 INFO = SweepInfo(0, 0.0, 1.0)
 

@@ -13,6 +13,7 @@ import warnings
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import markovblanket as mb
@@ -268,10 +269,34 @@ def test_another_version_is_refused(run, monkeypatch):
     (run / "plan.json").write_text(plan)
 
 
-def test_a_summary_does_not_grow(tmp_path):
+@pytest.mark.parametrize("more", [80, 131])
+def test_a_summary_grows_to_what_a_longer_run_has(tmp_path, more):
+    """All but batches: theirs is the length of the first run."""
     fitted(checkpoint=tmp_path / "run", keep="summary")
-    with pytest.raises(ValueError, match="cannot grow"):
-        resumed(tmp_path / "run", draws=50)
+    grown, knew = resumed(tmp_path / "run", draws=more), fitted(keep="summary", draws=more)
+    for name, statistic in knew.streams.data_vars.items():
+        if "batch" not in name and name != "first":
+            np.testing.assert_allclose(grown.streams[name].values, statistic.values, rtol=1e-12, atol=1e-12)
+    for name, array in knew.draws.data_vars.items():
+        np.testing.assert_array_equal(grown.draws[name].values, array.values)
+    one, other = grown.edges(all=True), knew.edges(all=True)
+    pd.testing.assert_frame_equal(one.drop(columns="ess"), other.drop(columns="ess"), rtol=1e-9)
+    assert 0.5 < np.nanmedian(one["ess"] / other["ess"]) < 2
+    again = resumed(tmp_path / "run", draws=3 * more)
+    assert int(again.streams["first"]) == int(grown.streams["first"]) == 40
+    assert again.draws.sizes["draw"] == 3 * more
+
+
+def test_a_summary_cannot_be_divided_anew(tmp_path):
+    fitted(checkpoint=tmp_path / "run", keep="summary")
+    with pytest.raises(ValueError, match="grows to at least twice its draws, here 80, and not beyond 65535"):
+        resumed(tmp_path / "run", draws=79)
+
+
+def test_draws_on_disk_do_not_grow(tmp_path):
+    fitted(checkpoint=tmp_path / "run", keep=tmp_path / "draws")
+    with pytest.raises(ValueError, match="a run that keeps its draws on disk cannot grow"):
+        resumed(tmp_path / "run", draws=80)
 
 
 def test_a_folder_in_use_is_refused(run):

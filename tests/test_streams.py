@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from markovblanket.contracts import Draw
-from markovblanket.streams import FEW, Bins, EdgeStream, Layout, Moments, merge
+from markovblanket.division import Layout
+from markovblanket.streams import FEW, Bins, EdgeStream, Moments, merge
 from streaming import INFO, chain_stream, made_draws, streamed, warm
 
 

@@ -19,6 +19,7 @@ STREAM_AXES = {
     "squares": ("chain", "part", *EDGE),
     "histogram": (*EDGE, "bin"),
     "kept": ("edge", "end"),
+    "first": (),
 }
 
 

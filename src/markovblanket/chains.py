@@ -43,6 +43,11 @@ class Schedule:
         """All sweeps of a chain."""
         return int(self.warmup + self.draws * self.thin)
 
+    @property
+    def doubled(self) -> Schedule:
+        """With twice as many draws."""
+        return replace(self, draws=2 * self.draws)
+
     def latent_every(self, cells: int) -> int:
         """Of so many draws one also keeps its latent columns: all if they are small, a handful if they are not.
 

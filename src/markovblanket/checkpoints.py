@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from markovblanket import saving
+from markovblanket.division import can_grow
 from markovblanket.snapshots import DamagedError, Saver
 
 try:
@@ -118,8 +119,20 @@ def refuse_other(folder: Path, begun: Mapping[str, Any], plan: Mapping[str, Any]
     if names:
         differ = "; ".join(difference(name, there.get(name), here.get(name)) for name in names)
         raise ValueError(f"{folder} has the checkpoint of another run: {differ}. Choose another folder")
-    if there["draws"] < here["draws"] and here["keep.kept"] != "draws":
-        raise ValueError(f"{folder}: a run that does not keep every draw in memory cannot grow")
+    if there["draws"] < here["draws"]:
+        require_growth(folder, here["keep.kept"], there["draws"], here["draws"])
+
+
+def require_growth(folder: Path, kept: str, draws: int, more: int) -> None:
+    """Refuse more draws where there is no room for them."""
+    if kept in ("disk", "scan"):
+        what = "a run that keeps its draws on disk" if kept == "disk" else "a scan"
+        raise ValueError(f"{folder}: {what} cannot grow")
+    if kept == "summary" and not can_grow(draws, more):
+        raise ValueError(
+            f"{folder}: a run that keeps a summary grows to at least twice its draws, here {2 * draws}, "
+            "and not beyond 65535"
+        )
 
 
 def difference(name: str, there: Any, here: Any) -> str:

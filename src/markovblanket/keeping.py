@@ -16,6 +16,7 @@ from markovblanket.axes import name_axes, name_streams
 from markovblanket.chains import Schedule, require_count
 from markovblanket.contracts import Array
 from markovblanket.disk import KeepOnDisk
+from markovblanket.division import can_grow
 from markovblanket.observed import Observed
 from markovblanket.posterior import Posterior
 from markovblanket.store import Keep, KeepDraws, KeepSummary
@@ -49,13 +50,16 @@ class Keeping:
             return summary
         return KeepOnDisk(saving.draws_in(self.asked) if goes_on else saving.claim(Path(self.asked)), summary)
 
-    def require_draws(self) -> None:
-        """Refuse a run that shall grow, unless it keeps every draw in memory."""
-        if self.kept != "draws":
+    def require_growth(self) -> None:
+        """Refuse a run that shall grow where it cannot."""
+        if self.kept == "disk":
             raise ValueError(
-                f"draws='auto' keeps every draw in memory, and keep={self.asked!r} does not ({self.why}): "
-                "ask for a smaller budget, or for a number of draws"
+                "draws='auto': a run that keeps its draws on disk cannot grow; ask for a number of them"
             )
+
+    def can_double(self, draws: int) -> bool:
+        """Whether there is room for twice as many draws."""
+        return self.kept == "draws" or can_grow(draws, 2 * draws)
 
     def posterior(
         self,

@@ -285,4 +285,4 @@ def plan(fits: Fits, sets: Sequence[tuple[Name, ...]], seeds: np.random.SeedSequ
     told = described(given, {"prior": fits.prior, "solver": fits.solver})
     names = {"variables": digest(repr(table.order)), "queries": digest(repr(sets)), "scan": len(sets)}
     run_by = {"chains": fits.chains, "seed": str(seeds.entropy), "second_look": fits.second_look}
-    return {**told, **asdict(fits.schedule), **names, **run_by, "keep": {"kept": "summary"}}
+    return {**told, **asdict(fits.schedule), **names, **run_by, "keep": {"kept": "scan"}}

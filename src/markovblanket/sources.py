@@ -15,8 +15,8 @@ import xarray as xr
 from markovblanket import edgetable, selection
 from markovblanket.axes import edge_name
 from markovblanket.contracts import Array
+from markovblanket.division import Layout
 from markovblanket.prediction import coefficients
-from markovblanket.streams import Layout
 from markovblanket.summaries import convergence, stacked, tails
 
 Positions = npt.NDArray[np.intp]
@@ -219,7 +219,8 @@ class FromStreams:
         proportional to 1/b; twice that of whole batches minus that of half batches cancels it (Vats and Flegal
         2022), and the larger of the two is taken. Fewer than two thirds of the number of batches cannot be told.
         """
-        layout, chains = Layout(self.draws), self.streams.sizes["chain"]
+        first = int(self.streams["first"]) if "first" in self.streams else 0
+        layout, chains = Layout(self.draws, first), self.streams.sizes["chain"]
         b, a = layout.batch, layout.batches * chains
         if self.draws < 4 or a < 2:
             return np.full(len(i), np.nan)

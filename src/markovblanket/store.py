@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from markovblanket import snapshots
 from markovblanket.contracts import Array, ChainState, Draw
+from markovblanket.division import Layout
 from markovblanket.snapshots import Record, inside, part
-from markovblanket.streams import Bins, EdgeStream, Layout, Moments, merge
+from markovblanket.streams import Bins, EdgeStream, Moments, merge
 
 # The axes of each quantity after (chain, draw); what is not here is a number per draw.
 AXES = {

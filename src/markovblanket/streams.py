@@ -7,7 +7,6 @@ histogram has equal bins about the same centre; exact zeros are in none of them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +16,7 @@ import numpy.typing as npt
 from numba import njit
 
 from markovblanket.contracts import Array, Draw
+from markovblanket.division import Layout
 
 # Bins reach so many standard deviations of the warm-up to either side.
 REACH = 4.0
@@ -31,6 +31,7 @@ TOGETHER: dict[str, np.ufunc | None] = {
     "centre": None,
     "per_width": None,
     "kept": None,
+    "first": None,
 }
 
 # Sums over a whole chain, besides those of its parts; those of the half batch at hand and of the one before.
@@ -39,58 +40,6 @@ RUNNING = ("running", "held")
 
 Statistics = dict[str, npt.NDArray[Any]]
 Counts = npt.NDArray[np.unsignedinteger[Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """How ``draws`` of one chain are divided: in halves, in batches of two half batches each, over bins.
-
-    An odd draw in the middle belongs to neither half, draws before the first whole batch to no batch. A chain of
-    2^16 draws or more counts in four bytes instead of two, and has half the bins.
-    """
-
-    draws: int
-
-    @property
-    def half(self) -> int:
-        """Draws in each half."""
-        return self.draws // 2
-
-    @property
-    def parts(self) -> tuple[int, ...]:
-        """Draws in the first half, in the second, and in the middle if there is one."""
-        return (self.half, self.half) if self.draws % 2 == 0 else (self.half, self.half, 1)
-
-    def part(self, number: int) -> int:
-        """The part to which draw ``number`` belongs, counted from 0."""
-        if number < self.half:
-            return 0
-        return 1 if number >= self.draws - self.half else 2
-
-    @property
-    def batch(self) -> int:
-        """Draws in a batch: even, and about the root of all draws."""
-        return 2 * max(1, math.isqrt(self.draws) // 2)
-
-    @property
-    def batches(self) -> int:
-        """Whole batches."""
-        return self.draws // self.batch
-
-    @property
-    def unbatched(self) -> int:
-        """Draws before the first batch."""
-        return self.draws - self.batches * self.batch
-
-    @property
-    def counter(self) -> type[np.unsignedinteger[Any]]:
-        """A number type that can count them."""
-        return np.uint16 if self.draws < 2**16 else np.uint32
-
-    @property
-    def bins(self) -> int:
-        """Bins between underflow and overflow."""
-        return 64 if self.draws < 2**16 else 32
 
 
 # Warm-up ----------------------------------------------------------------------------------------------
@@ -206,17 +155,29 @@ class EdgeStream:
         """All statistics, by name."""
         bins = {"centre": self.bins.centre, "per_width": self.bins.per_width}
         sums = {name: array for name, array in self.sums.items() if name not in RUNNING}
-        return {**bins, **sums, **self.counts}
+        return {**bins, **sums, **self.counts, "first": np.asarray(self.layout.first)}
 
     def pack(self) -> Statistics:
         """For a snapshot: all but the bins, which all chains share."""
-        return {"filled": np.asarray(self.filled), **self.sums, **self.counts}
+        told = {"filled": self.filled, "draws": self.layout.draws, "first": self.layout.first}
+        return {name: np.asarray(value) for name, value in told.items()} | self.sums | self.counts
 
     def unpack(self, record: Statistics) -> None:
-        """Go on from there."""
-        self.filled = int(record.pop("filled"))
+        """Go on from there, perhaps to more draws than were asked for then."""
+        self.filled, draws, first = (int(record.pop(name)) for name in ("filled", "draws", "first"))
         self.counts = {name: record.pop(name) for name in ("positive", "negative", "histogram") if name in record}
-        self.sums = record
+        self.sums, before = record, Layout(draws, first)
+        if draws == self.layout.draws:
+            self.layout = before
+        else:
+            self._grow(before.grown(self.layout.draws))
+
+    def _grow(self, layout: Layout) -> None:
+        """All that was seen is in the first half."""
+        self.layout = layout
+        for name in ("sum", "squares"):
+            parts = np.zeros((len(layout.parts), *self.sums[name].shape[1:]))
+            self.sums[name] = parts + self.sums[name].sum(axis=0) * np.eye(len(parts), 1)[..., None]
 
     def _allocate(self, shape: tuple[int, ...]) -> None:
         """Zero everywhere; the extremes where the bins end."""

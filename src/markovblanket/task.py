@@ -62,21 +62,20 @@ class Task:
         self, budget: int, n_jobs: int | None, progress: bool, checkpoint: str | Path | None = None
     ) -> Posterior:
         """The same, with twice as many draws again and again until the chains agree, or the sweeps are used up."""
-        self.keeping.require_draws()
+        self.keeping.require_growth()
         with tempfile.TemporaryDirectory(prefix="markovblanket-") as elsewhere:
             folder = elsewhere if checkpoint is None else checkpoint
             task, posterior = self, self.sampled(n_jobs, progress, folder)
-            while not posterior.diagnostics().converged and task.doubled.schedule.sweeps <= budget:
-                task = task.doubled
+            while not posterior.diagnostics().converged and task.may_double(budget):
+                task = replace(task, schedule=task.schedule.doubled)
                 posterior = task.sampled(n_jobs, progress, folder)
         posterior = task.looked_at_again(posterior, n_jobs)
         warn_unless_converged(posterior)
         return posterior
 
-    @property
-    def doubled(self) -> Task:
-        """With twice as many draws."""
-        return replace(self, schedule=replace(self.schedule, draws=2 * self.schedule.draws))
+    def may_double(self, budget: int) -> bool:
+        """Whether twice as many draws are within the budget, and there is room for them."""
+        return self.schedule.doubled.sweeps <= budget and self.keeping.can_double(self.schedule.draws)
 
     def sampled(self, n_jobs: int | None, progress: bool, checkpoint: str | Path | None = None) -> Posterior:
         """Run the chains, and name what they drew."""
