@@ -67,7 +67,7 @@ def pooled(name):
 def test_every_pair_with_the_promised_columns():
     edges = posterior().edges(all=True)
     first = ["query", "variable", "weight", "sd", "lower", "upper", "partial_correlation", "sign_probability"]
-    assert edges.columns.tolist() == [*first, "inclusion", "rhat", "ess"]
+    assert edges.columns.tolist() == [*first, "inclusion", "rhat", "ess", "ess_tail"]
     assert len(edges) == P * Q
     assert edges["inclusion"].isna().all()
 
@@ -216,6 +216,9 @@ def test_agreeing_chains_converge_and_a_stray_one_is_named():
     assert not verdict.converged
     assert any("R-hat of W12" in problem and "N~c" in problem for problem in verdict.problems)
     assert "NOT CONVERGED" in str(verdict)
+    assert tuple(map(str, posterior(values).warnings)) == verdict.problems
+    assert all(isinstance(one, mb.ConvergenceWarning) for one in posterior(values).warnings)
+    assert posterior().warnings == ()
 
 
 def test_sticky_chains_are_found_out_by_their_effective_sample_size():

@@ -141,10 +141,10 @@ class EdgeAnswers:
             A row per edge: query, variable; mean ``weight``, ``sd``, and ``lower``, ``upper`` ends of the
             central interval at ``level`` (or 95 %); ``partial_correlation`` (mean); ``sign_probability`` of the
             likelier sign; ``inclusion`` (missing if the prior has no exact zero), with a second look also
-            ``inclusion_other``, seen from the variable's own end, of the likely ones; ``rhat`` and bulk ``ess``,
-            missing for an edge that is never included.
+            ``inclusion_other``, seen from the variable's own end, of the likely ones; ``rhat``, bulk ``ess`` and
+            ``ess_tail``, missing for an edge that is never included.
             With a summary, R-hat is the plain one of half chains (else ArviZ's, rank-normalised), ESS that of
-            the mean by batches, and the interval is read off a histogram.
+            the mean by batches, that of the tails is missing, and the interval is read off a histogram.
         """
         i, j = self._positions(all, level=level, fdr=fdr, inclusion=inclusion)
         return self.edges_at(i, j, DEFAULT_LEVEL if level is None else level)

@@ -21,7 +21,7 @@ def from_draws(weight: Array, partial: Array, level: float) -> pd.DataFrame:
     table["partial_correlation"] = partial.mean(axis=(0, 1))
     table["sign_probability"] = selection.sign_probability(pooled) if len(table) else []
     quality = convergence({k: weight[:, :, k] for k in range(len(table))})
-    return table.join(quality[["rhat", "ess_bulk"]].rename(columns={"ess_bulk": "ess"}))
+    return table.join(quality.rename(columns={"ess_bulk": "ess"}))
 
 
 def sign_probability_among(W11: Array) -> Array:

@@ -16,7 +16,7 @@ from markovblanket import arviz_bridge, cards, reported, saving, sources
 from markovblanket.answers import EdgeAnswers
 from markovblanket.axes import edge_name
 from markovblanket.checking import predictive_checks
-from markovblanket.diagnosis import Diagnostics, diagnose
+from markovblanket.diagnosis import ConvergenceWarning, Diagnostics, diagnose
 from markovblanket.imputation import Imputed
 from markovblanket.observed import Observed
 from markovblanket.prediction import Fit, Prediction
@@ -110,6 +110,11 @@ class Posterior(EdgeAnswers):
         """
         found = self._diagnose(all) if all else self._diagnosed
         return Diagnostics(found.table.copy(), found.problems)
+
+    @property
+    def warnings(self) -> tuple[ConvergenceWarning, ...]:
+        """What is wrong with the chains: a warning for each problem of :meth:`diagnostics`, none if they agree."""
+        return tuple(map(ConvergenceWarning, self.diagnostics().problems))
 
     def to_inference_data(self) -> Any:
         """ArviZ's container: ``InferenceData`` up to ArviZ 0.2x, ``xarray.DataTree`` from 1.0 on."""

@@ -186,8 +186,7 @@ class FromStreams:
             "partial_correlation": self._at("partial_sum", i, j).sum(axis=0) / self._count,
             "sign_probability": self.sign_probability[i, j],
         }
-        quality = self.quality(i, j).rename(columns={"ess_bulk": "ess"})
-        return pd.DataFrame(columns).join(quality[["rhat", "ess"]])
+        return pd.DataFrame(columns).join(self.quality(i, j).rename(columns={"ess_bulk": "ess"}))
 
     def quality(self, i: Positions, j: Positions) -> pd.DataFrame:
         """Plain split R-hat, and the ESS of the mean by batches; that of the tails is missing."""
