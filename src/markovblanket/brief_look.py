@@ -21,10 +21,13 @@ from markovblanket.second_look import candidates, prior_of
 from markovblanket.solvers import Dual
 from markovblanket.table import Name
 
-# Candidates, tables, sweeps with each, multiplications at most.
+# Candidates, multiplications at most.
 LEAST = 0.05
-TABLES, BRIEF = 2, Schedule(warmup=150, draws=350)
 MOST_WORK = 1e10
+# Looks, and the sweeps of each: few and longer ones if nothing moves, else more tables, since one table alone is
+# surer of an edge than all are together.
+STILL = 2, Schedule(warmup=150, draws=350)
+MOVING = 8, Schedule(warmup=75, draws=50)
 
 
 def other_ends(
@@ -58,8 +61,8 @@ def obstacle(posterior: Posterior, names: Sequence[Name]) -> str | None:
         return "the prior has no exact zeros"
     if not posterior.observed.table.n:
         return "a scatter matrix has no rows"
-    q = len(posterior.variables)
-    work = len(names) * TABLES * BRIEF.sweeps * q * min(q, posterior.observed.table.n)
+    q, (looks, schedule) = len(posterior.variables), STILL  # the others have as many sweeps
+    work = len(names) * looks * schedule.sweeps * q * min(q, posterior.observed.table.n)
     return f"at {len(names)} variables it would take long" if work > MOST_WORK else None
 
 
@@ -79,11 +82,12 @@ class BriefLook:
     def of(cls, posterior: Posterior) -> BriefLook:
         """Tables from draws far apart; one table, looked at as often, if nothing moves."""
         prior, observed, asked = prior_of(posterior), posterior.observed, posterior.settings
-        schedule = Schedule(min(BRIEF.warmup, asked["warmup"]), min(BRIEF.draws, asked["draws"]))
-        samples = observed.samples(TABLES) if observed.moving else []
+        looks, brief = MOVING if observed.moving else STILL
+        schedule = Schedule(min(brief.warmup, asked["warmup"]), min(brief.draws, asked["draws"]))
+        samples = observed.samples(looks) if observed.moving else []
         completed = [observed.columns_at(sample) for sample in samples] or [observed.start]
         tables = [np.hstack([one.X1, one.X2]) for one in completed]
-        return cls(tuple(tables * (TABLES // len(tables))), observed.p, prior, schedule)
+        return cls(tuple(tables * (looks // len(tables))), observed.p, prior, schedule)
 
     def shares(self, seed: np.random.SeedSequence, j: int) -> Array:
         """How often variable j of the rest, as the query, has an edge with each of those that were."""
