@@ -26,6 +26,9 @@ from numba import njit
 
 from markovblanket.contracts import Array
 
+# Widths of a slice's interval at most. A few are enough where rounding is small beside the law's width.
+MOST_WIDTHS = 10_000
+
 
 def curvatures(Z: Array, T: Array) -> Array:
     """``H_a`` for every row a: p x p x p."""
@@ -62,20 +65,24 @@ def draw(rng: np.random.Generator, W11: Array, power: float, D: Array, H: Array)
 
 @njit(cache=True)
 def step(rng: np.random.Generator, power: float, linear: float, quadratic: float, u: float, v: float) -> float:
-    """A slice step from x = 0 under ``((1 + x u)^2 - x^2 v)^power exp(-linear x - quadratic x^2 / 2)``."""
-    level = -rng.standard_exponential()
+    """A slice step from x = 0 under ``((1 + x u)^2 - x^2 v)^power exp(-linear x - quadratic x^2 / 2)``.
+
+    None at all where the interval would be too long, which is so from each of its points or from none of them.
+    """
+    level, widths = -rng.standard_exponential(), 1
     width = 3.0 / math.sqrt(quadratic + 2.0 * power * (u * u + v))
     left = -width * rng.random()
     right = left + width
-    while log_density(left, power, linear, quadratic, u, v) > level:
-        left -= width
-    while log_density(right, power, linear, quadratic, u, v) > level:
-        right += width
-    while True:
+    while widths < MOST_WIDTHS and log_density(left, power, linear, quadratic, u, v) > level:
+        left, widths = left - width, widths + 1
+    while widths < MOST_WIDTHS and log_density(right, power, linear, quadratic, u, v) > level:
+        right, widths = right + width, widths + 1
+    while widths < MOST_WIDTHS:
         x = left + rng.random() * (right - left)
         if log_density(x, power, linear, quadratic, u, v) >= level:
             return x
         left, right = (x, right) if x < 0.0 else (left, x)
+    return 0.0
 
 
 @njit(cache=True)
