@@ -68,16 +68,17 @@ def draw_with_regression(
 ) -> tuple[ChainState, Array, Array]:
     """``W11 | U W12, T, S``, where ``W12`` follows, and what G and Q become; not where entries are exactly zero.
 
-    With ``Z = U W12``: ``Z A Z' = U G U`` and ``Z S21 = U Q`` (:mod:`markovblanket.regression`).
+    With ``Z = U W12``: ``Z A Z' = U G U`` and ``Z S21 = U Q`` (:mod:`markovblanket.regression`). ``W12`` moves by
+    the change of ``W11`` times Z, not to ``W11 Z``: rounding must not add to small rows a part of large ones.
     """
-    if problem.prior.zero_law(state.hyper):
+    if problem.prior.zero_law(state.hyper) or state.T.min() < regression.LEAST:
         return state, G, Q
     U, scatter = np.linalg.inv(state.W11), problem.scatter
-    UQ = U @ Q
-    H = regression.curvatures(U @ state.W12, state.T)
+    UQ, Z = U @ Q, U @ state.W12
+    H = regression.curvatures(Z, state.T)
     W11 = regression.draw(rng, state.W11, scatter.n / 2 + problem.q, scatter.B + U @ G @ U + UQ + UQ.T, H)
     R = W11 @ U
-    return replace(state, W11=W11, W12=R @ state.W12), R @ G @ R.T, R @ Q
+    return replace(state, W11=W11, W12=state.W12 + (W11 - state.W11) @ Z), R @ G @ R.T, R @ Q
 
 
 def draw_row_scales(rng: np.random.Generator, state: ChainState, G: Array, Q: Array, problem: Problem) -> Array:

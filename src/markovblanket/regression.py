@@ -26,6 +26,8 @@ from numba import njit
 
 from markovblanket.contracts import Array
 
+# A scale below this holds its entry at zero, to rounding, and ``W11`` where it is.
+LEAST = 1e-290
 # Widths of a slice's interval at most. A few are enough where rounding is small beside the law's width.
 MOST_WIDTHS = 10_000
 
