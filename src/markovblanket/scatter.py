@@ -78,8 +78,10 @@ class FactorScatter(Factored):
 
 @dataclass(frozen=True)
 class MatrixScatter(Factored):
-    """The scatter given as a matrix, its variables in any units: what the factor's small rows would get wrong
-    where units differ by many orders of magnitude, as they are hardly orthogonal then, comes from the matrix.
+    """The scatter given as a matrix, its variables in any units.
+
+    Where units differ by many orders of magnitude the small rows of the factor are not orthogonal to the large
+    ones, to rounding: what relies on that elsewhere comes from the matrix itself.
     """
 
     S12: Array
@@ -183,8 +185,9 @@ def from_matrix(S: Array, n: int, p: int) -> MatrixScatter:
 
 
 def rotated(F: Array) -> Array:
-    """``V'F``: the same ``F'F``, with orthogonal rows, negligible ones dropped. Columns are contiguous: a variable is
-    a column, and some are looked at alone.
+    """``V'F``: the same ``F'F``, with orthogonal rows, negligible ones dropped.
+
+    Columns are contiguous: a variable is a column, and some are looked at alone.
     """
     return (F.T @ rotation(F)).T
 
@@ -192,8 +195,8 @@ def rotated(F: Array) -> Array:
 def rotation(F: Array) -> Array:
     """``V`` with ``F F' = V Λ V'``, without the columns for which ``V'F`` is negligible.
 
-    The largest entry of every row of ``V'F`` is positive, so that the factor depends on the scatter alone and not on the
-    order of the observations.
+    The largest entry of every row of ``V'F`` is positive, so that the factor depends on the scatter alone and not
+    on the order of the observations.
     """
     _, V = np.linalg.eigh(F @ F.T)
     signs, kept = rows_worth_keeping(V, F)
@@ -216,7 +219,7 @@ def rows_worth_keeping(V: Array, F: Array) -> tuple[Array, npt.NDArray[np.bool_]
 
 
 def semidefinite_root(S: Array) -> tuple[Array, Array]:
-    """``R`` with ``R'R = S`` and ``R`` times its generalised inverse, ``M = (M R^-1) R`` for rows in its span.
+    """``R`` with ``R'R = S``, and an inverse: ``M = M R^- R`` for matrices whose rows are in its span.
 
     Both are accurate for every variable however different their scales are.
     """

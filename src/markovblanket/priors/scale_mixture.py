@@ -11,7 +11,7 @@ import numpy as np
 from markovblanket.contracts import Array, ChainState, Hyper, Noise, RowLaw, Scatter, SolveInfo, Solver
 from markovblanket.variates import slice
 
-# With a smaller shape a gamma, beta or inverse gamma hyperprior puts some of its mass beyond the range of a double.
+# With a smaller shape, beta and inverse gamma hyperpriors have some of their mass beyond the range of a double.
 LEAST_SHAPE = 0.1
 
 
