@@ -254,7 +254,7 @@ def test_hyperparameters_as_extreme_as_they_come(prior):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("prior", EXTREME.values(), ids=EXTREME)
+@pytest.mark.parametrize("prior", list(EXTREME.values())[::4], ids=list(EXTREME)[::4])
 def test_so_for_thousands_of_sweeps(prior):
     sweeps(of(correlated(9, 40, 8)), prior, 2000)
 
@@ -428,16 +428,16 @@ def test_few_rows_and_few_columns(prior, size):
 
 @pytest.mark.slow
 @every_prior
-@pytest.mark.parametrize("size", [(1, 2, 3), (2, 1, 1), (2, 2, 3), (3, 10, 1)], ids=str)
+@pytest.mark.parametrize("size", [(1, 1, 1), (2, 2, 3)], ids=str)
 def test_so_for_thousands_of_sweeps_of_few_rows(prior, size):
     n, p, q = size
-    sweeps(of(np.random.default_rng(size).standard_normal((n, p + q)), p), prior, 3000)
+    sweeps(of(np.random.default_rng(size).standard_normal((n, p + q)), p), prior, 2000)
 
 
 @pytest.mark.slow
 def test_rows_without_an_edge_for_thousands_of_sweeps():
     """Nothing included, ever: no entry, no drift, and the hyperparameters follow their priors."""
-    state = sweeps(of(correlated(12, 100, 12)), SpikeSlab(inclusion=1e-12), 6000)
+    state = sweeps(of(correlated(12, 100, 12)), SpikeSlab(inclusion=1e-12), 5000)
     assert not state.W12.any()
     assert not state.T.any()
 

@@ -104,12 +104,12 @@ class Posterior(EdgeAnswers):
         return describe(stacked(reported.r2(self.draws)), level).set_index(pd.Index(self.query, name="query"))
 
     def diagnostics(self, *, all: bool = False) -> Diagnostics:
-        """R-hat and effective sample sizes of ``W11``, R2, hyperparameters and the selected edges.
+        """R-hat and effective sample sizes of ``W11``, R2, hyperparameters and the selected edges; what it cost.
 
         Every edge that is ever included if ``all``; about five milliseconds each, from draws in memory.
         """
         found = self._diagnose(all) if all else self._diagnosed
-        return Diagnostics(found.table.copy(), found.problems)
+        return Diagnostics(found.table.copy(), found.problems, found.effort.copy())
 
     def to_inference_data(self) -> Any:
         """ArviZ's container: ``InferenceData`` up to ArviZ 0.2x, ``xarray.DataTree`` from 1.0 on."""
@@ -215,7 +215,8 @@ class Posterior(EdgeAnswers):
         included = self._edges.nonzero[i, j] > 0
         i, j = i[included], j[included]
         names = map(edge_name, take(self.query, i), take(self.variables, j))
-        return diagnose(reported.reported(self.draws), self._edges.quality(i, j).set_axis(list(names)))
+        quality = self._edges.quality(i, j).set_axis(list(names))
+        return diagnose(reported.reported(self.draws), quality, self.effort, self.settings.get("solver"))
 
     @cached_property
     def _card(self) -> str:
