@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from threadpoolctl import threadpool_limits
 
 from markovblanket import arviz_bridge, cards, reported, saving, sources
 from markovblanket.answers import EdgeAnswers
@@ -22,6 +21,7 @@ from markovblanket.observed import Observed
 from markovblanket.prediction import Fit, Prediction
 from markovblanket.selection import DEFAULT_LEVEL
 from markovblanket.summaries import describe, stacked, take
+from markovblanket.threads import one_thread
 
 
 class Posterior(EdgeAnswers):
@@ -135,7 +135,7 @@ class Posterior(EdgeAnswers):
         seed : int, optional
             For reproducible draws.
         """
-        with threadpool_limits(limits=1):  # as in the chains: the last bits must not depend on the number of cores
+        with one_thread:  # as in the chains: the last bits must not depend on the number of cores
             return self._fit.predict_rows(np.random.default_rng(seed), new, draws)
 
     def check(self, *, draws: int = 200, level: float = 0.95, seed: int | None = None) -> pd.DataFrame:
