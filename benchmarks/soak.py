@@ -4,8 +4,8 @@
 
 One chain of the demo's mixed table with gaps, with snapshots and a summary of 200 draws. Every so many sweeps the
 memory of the process is read and the sampler's state held against what it is made of, worked out anew. It says
-PASS if memory, from a tenth of the sweeps onward, never is more than 5 % above what it was there, and no invariant is
-ever broken. Figures go to benchmarks/soak.json.
+PASS if memory, from a tenth of the sweeps onward, never is more than 5 % above what it was there, and no invariant
+is ever broken. Figures go to benchmarks/soak.json.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from markovblanket.contracts import Noise, Problem, SolverError
 from markovblanket.priors import Horseshoe, Laplace, Normal, SpikeSlab
 from markovblanket.scatter import from_columns, from_matrix
 from markovblanket.solvers import Dense, Dual
+from markovblanket.variates import generalized_inverse_gaussian, mgig, truncated_normal
 from variates.agreement import FALSE_ALARM, p_value_of_law
 
 PRIORS = {
@@ -489,3 +490,42 @@ def test_a_query_that_the_rest_explains_exactly(prior):
     posterior = fit(X, prior=prior, warmup=500, draws=2000)
     assert np.isfinite(posterior.W12).all()
     assert (posterior.W12.mean(("chain", "draw")).to_numpy()[:, 1] < 0).all()
+
+
+# Variates, where their own tests end -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unit", [1e-290, 1e-150, 1e150, 1e290])
+@pytest.mark.parametrize("order", [-3.0, 0.2, 40.0])
+def test_units_of_a_generalised_inverse_gaussian_do_not_matter(unit, order):
+    """``x / unit`` of the law with ``a unit`` and ``b / unit``: the same draws, to rounding."""
+    plain = generalized_inverse_gaussian.draw(np.random.default_rng(0), order, 3.0, 0.5, size=100)
+    other = generalized_inverse_gaussian.draw(np.random.default_rng(0), order, 3.0 * unit, 0.5 / unit, size=100)
+    np.testing.assert_allclose(other * unit, plain, rtol=1e-11)
+
+
+@pytest.mark.parametrize("unit", [1e-140, 1e140])
+def test_units_of_an_mgig_do_not_matter(unit):
+    B, G = np.array([[3.0, 1.2], [1.2, 2.0]]), np.array([[2.0, 0.5], [0.5, 1.0]])
+    plain = mgig.step(np.random.default_rng(0), np.eye(2), 4.0, B, G, steps=3)
+    other = mgig.step(np.random.default_rng(0), np.eye(2) / unit, 4.0, B * unit, G / unit, steps=3)
+    np.testing.assert_allclose(other * unit, plain, rtol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper"),
+    [
+        (1e150, np.inf),
+        (1e300, np.inf),
+        (1e299, 1e300),
+        (-1e300, 1e300),
+        (-1e300, -1e200),
+        (-1e300, 5.0),
+        (0.0, 5e-324),
+    ],
+)
+def test_a_truncated_normal_between_bounds_of_any_size(lower, upper):
+    x = truncated_normal.draw(np.random.default_rng(0), np.full(200, lower), upper)
+    nearest = np.clip(0.0, lower, upper)
+    assert ((x >= lower) & (x <= upper)).all()
+    assert np.abs(x - nearest).max() <= max(10.0, 1e-9 * abs(nearest))
