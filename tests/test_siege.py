@@ -7,6 +7,7 @@ posterior has a closed form, with that law (:mod:`known_answers`, whose checks s
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -175,7 +176,7 @@ NEARLY = [1e-2, 1e-4, 1e-6, 1e-7, 1e-8, 1e-9, 3e-10, 1e-10, 1e-12, 1e-15, 0.0]
 PAIRS = {"rest": (3, 4), "query and rest": (0, 3), "query": (0, 1)}
 
 
-def nearly_equal(pair, eps, n=80, d=22):
+def nearly_equal(pair, eps, n=300, d=42):
     """Two columns whose correlation is about ``1 - eps^2``."""
     X, (a, b) = correlated(5, n, d), PAIRS[pair]
     X[:, b] = X[:, a] + eps * np.random.default_rng(6).standard_normal(n)
@@ -186,10 +187,10 @@ def nearly_equal(pair, eps, n=80, d=22):
 def test_draws_with_columns_nearly_equal_are_right(eps):
     """To 1e-5 conditional standard deviations, however near."""
     X = nearly_equal("rest", eps)
-    T = np.random.default_rng(7).exponential(1.0, (2, 20))
+    T = np.random.default_rng(7).exponential(1.0, (2, 40))
     U = np.array([[0.5, 0.1], [0.1, 0.3]])
     assert error_in_sds(X.T @ X, U, T, from_columns(X[:, :2], X[:, 2:]), Dual(tolerance=1e-8)) < 1e-5
-    assert error_in_sds(X.T @ X, U, T, from_matrix(X.T @ X, 80, 2), Dual(tolerance=1e-8)) < 1e-5
+    assert error_in_sds(X.T @ X, U, T, from_matrix(X.T @ X, 300, 2), Dual(tolerance=1e-8)) < 1e-5
 
 
 @every_prior
@@ -252,6 +253,19 @@ EXTREME = {
 @pytest.mark.parametrize("prior", EXTREME.values(), ids=EXTREME)
 def test_hyperparameters_as_extreme_as_they_come(prior):
     sweeps(of(correlated(9, 40, 8)), prior, 40)
+
+
+@pytest.mark.parametrize("scale", [0.0, 5e-324, 1e-300])
+def test_scales_that_have_underflowed_hold_their_entries_and_come_back(scale):
+    """A row of ``W12`` held at zero by its scales, for a sweep; then its scales are drawn anew."""
+    problem = Problem(of(correlated(9, 40, 8)), Horseshoe(), Dual())
+    rng, keep = np.random.default_rng(1), np.array([[1.0], [0.0]])
+    state = gibbs.start(rng, problem)
+    state = replace(state, T=np.where(keep, state.T, scale), W12=keep * state.W12)
+    for _ in range(20):
+        state, info = gibbs.sweep(rng, state, problem)
+        assert_sound(state, gibbs.derive(rng, state, info, problem.scatter))
+    assert (state.T > 1e-200).all()
 
 
 @pytest.mark.slow
