@@ -53,8 +53,8 @@ class SolveInfo:
 class SweepInfo:
     """What one Gibbs pass cost; numerical effort is reported here, never hidden.
 
-    ``iterations`` of the solver, or entries that a sweep without one has changed; ``rejections`` of the
-    ``proposals`` that edges of latent columns come, go or change their place.
+    ``iterations`` of the solver, or entries that a sweep without one has changed; ``rejections`` of ``proposals``
+    that edges of latent columns come, go or change their place.
     """
 
     iterations: int
@@ -229,9 +229,9 @@ class Latent(Protocol):
     def hop(
         self, rng: np.random.Generator, state: ChainState, odds: float, slab: float
     ) -> tuple[ChainState, tuple[int, int]]:
-        """A joint move of columns and entries of ``W12``, which are not zero with these log-odds, then normal.
+        """Joint moves of columns and entries of ``W12``, which are not zero with these log-odds, then normal.
 
-        Also how many such moves were proposed, and how many of them rejected.
+        Also how many were proposed, and how many of these rejected.
         """
 
     def scatter(self, columns: Columns) -> Scatter:
