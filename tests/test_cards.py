@@ -105,7 +105,8 @@ def test_diagnostics_are_a_card_with_every_problem(posterior):
     shown = Card(found._repr_html_())
     for problem in found.problems:
         assert problem in shown.text
-    for cells, (block, row) in zip(shown.rows[1:], found.table.iterrows(), strict=True):
+    blocks = shown.rows[1 : 1 + len(found.table)]  # what it cost is below
+    for cells, (block, row) in zip(blocks, found.table.iterrows(), strict=True):
         assert cells[0] == block
         assert cells[2:4] == [f"{row['rhat']:.3f}", row["worst"]]
 

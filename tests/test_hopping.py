@@ -91,7 +91,7 @@ def p_value(expected, sweeps, near=(0, 1, 2), batches=40):
     kernel = Hopping({0: MARGIN}, {0: np.array(near)})
     seen = np.zeros((batches, 11))
     for sweep in range(sweeps):
-        state = kernel.move(rng, refreshed(rng, state), ODDS, SLAB)
+        state, _ = kernel.move(rng, refreshed(rng, state), ODDS, SLAB)
         row = state.W12[0]
         seen[sweep * batches // sweeps, int((row != 0) @ [1, 2, 4])] += batches / sweeps
         seen[sweep * batches // sweeps, 8:] += batches / sweeps * row
@@ -173,7 +173,9 @@ def test_a_move_leaves_its_input_alone_and_levels_in_their_order():
     rng, state = np.random.default_rng(1), state_of(np.array([1.0, 0.0, 0.0]))
     before = state.W12.copy(), state.T.copy(), state.columns.X1.copy()
     kernel = Hopping.of({0: MARGIN}, state.columns.X1, X2)
-    moved = next(new for _ in range(1000) if ((new := kernel.move(rng, state, ODDS, SLAB)).W12 != state.W12).any())
+    moved = next(
+        new for _ in range(1000) if ((new := kernel.move(rng, state, ODDS, SLAB)[0]).W12 != state.W12).any()
+    )
     for old, kept in zip(before, (state.W12, state.T, state.columns.X1), strict=True):
         np.testing.assert_array_equal(old, kept)
     np.testing.assert_array_equal(moved.T, SLAB * (moved.W12 != 0))

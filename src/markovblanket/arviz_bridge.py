@@ -6,6 +6,7 @@ sizes are always ArviZ's.
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Mapping
 from functools import cache
@@ -15,11 +16,14 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+# Filters of warnings are the process's: two threads that changed them at a time would not restore them.
+IMPORTING = threading.Lock()
+
 
 @cache
 def arviz() -> ModuleType:
     """ArviZ, imported when first needed: it brings matplotlib."""
-    with warnings.catch_warnings():
+    with IMPORTING, warnings.catch_warnings():
         # 0.23 announces the coming of 1.0 on import; this module is how the package is ready for it.
         warnings.simplefilter("ignore", FutureWarning)
         import arviz

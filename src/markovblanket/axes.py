@@ -39,7 +39,7 @@ def name_axes(
         ends = [query[i] for i, _ in kept], [rest[j] for _, j in kept]
         names = [edge_name(*pair) for pair in zip(*ends, strict=True)]
         draws = draws.assign_coords(edge=names, edge_query=("edge", ends[0]), edge_variable=("edge", ends[1]))
-    effort = xr.Dataset({name: named[name] for name in EFFORT})
+    effort = xr.Dataset({name: named[name] for name in EFFORT if name in named})
     counted = {dim: np.arange(size) for dim, size in effort.sizes.items()}
     return draws.assign_coords(counted), effort.assign_coords(counted)
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import joblib
 import numpy as np
 import pandas as pd
-from threadpoolctl import threadpool_limits
 
 from markovblanket.chains import Schedule
 from markovblanket.contracts import Array, Problem
@@ -20,6 +19,7 @@ from markovblanket.scatter import from_columns
 from markovblanket.second_look import candidates, prior_of
 from markovblanket.solvers import Dual
 from markovblanket.table import Name
+from markovblanket.threads import one_thread
 
 # Candidates, multiplications at most.
 LEAST = 0.05
@@ -92,7 +92,7 @@ class BriefLook:
     def shares(self, seed: np.random.SeedSequence, j: int) -> Array:
         """How often variable j of the rest, as the query, has an edge with each of those that were."""
         generators = [np.random.default_rng(child) for child in seed.spawn(len(self.tables))]
-        with threadpool_limits(limits=1), between_sweeps() as act_on_signals:  # as in the chains
+        with one_thread, between_sweeps() as act_on_signals:  # as in the chains
             pairs = zip(generators, self.tables, strict=True)
             return np.asarray(np.mean([self.share(rng, table, j, act_on_signals) for rng, table in pairs], axis=0))
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import joblib
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from markovblanket.contracts import Array, Draw, Problem, Sampler, Store
 from markovblanket.gibbs import Blanket
@@ -18,6 +17,7 @@ from markovblanket.progress import Board
 from markovblanket.snapshots import Record, Saver, inside, part, saving
 from markovblanket.store import Chain, Keep, KeepDraws
 from markovblanket.streams import Moments
+from markovblanket.threads import one_thread
 from markovblanket.workers import shipped
 
 # How many numbers of latent columns a chain keeps, or up to twice as many, but not of fewer draws than so many.
@@ -112,7 +112,7 @@ def warm_chain(
 ) -> Chain:
     """A chain after its warm-up; if ``watch``, with moments of the states of its later half, or of the start."""
     tick, save = board.ticker(number), saving(saver, number, WARMUP)
-    with threadpool_limits(limits=1), between_sweeps() as act_on_signals:
+    with one_thread, between_sweeps() as act_on_signals:
         last = save.last()
         chain = begun(seed, sampler, schedule, watch) if last is None else Chain.unpack(last)
         for chain in warm_up(chain, sampler, schedule.warmup):  # noqa: B020
@@ -151,7 +151,7 @@ def sample_chain(
     def record() -> Record:
         return chain.pack() | inside("store", store.pack())
 
-    with threadpool_limits(limits=1), between_sweeps() as act_on_signals:
+    with one_thread, between_sweeps() as act_on_signals:
         if (last := save.last()) is not None:
             chain = Chain.unpack(last)
             store.unpack(still_kept(part("store", last), schedule))
@@ -190,7 +190,7 @@ def run(
     sampler: Sampler[Any] = Blanket(problem) if isinstance(problem, Problem) else problem
     keep = KeepDraws(schedule.draws) if keep is None else keep
     bars = Board.open(chains, schedule.warmup, schedule.sweeps, schedule.draws, progress)
-    with threadpool_limits(limits=1), bars as board, shipped(sampler), joblib.Parallel(n_jobs=n_jobs) as parallel:
+    with one_thread, bars as board, shipped(sampler), joblib.Parallel(n_jobs=n_jobs) as parallel:
         warm = parallel(
             joblib.delayed(warm_chain)(child, sampler, schedule, board, chain, keep.watches, saver)
             for chain, child in enumerate(sequence.spawn(chains))

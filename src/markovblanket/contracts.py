@@ -51,11 +51,17 @@ class SolveInfo:
 
 @dataclass(frozen=True, slots=True)
 class SweepInfo:
-    """What one Gibbs pass cost; numerical effort is reported here, never hidden."""
+    """What one Gibbs pass cost; numerical effort is reported here, never hidden.
+
+    ``iterations`` of the solver, or entries that a sweep without one has changed; ``rejections`` of ``proposals``
+    that edges of latent columns come, go or change their place.
+    """
 
     iterations: int
     residual: float
     scale_factor: float
+    proposals: int = 0
+    rejections: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +226,13 @@ class Latent(Protocol):
     def refresh(self, rng: np.random.Generator, state: ChainState) -> Columns:
         """``X | W, Y``: the columns with their moving cells drawn anew."""
 
-    def hop(self, rng: np.random.Generator, state: ChainState, odds: float, slab: float) -> ChainState:
-        """A joint move of columns and entries of ``W12``, which are not zero with these log-odds, then normal."""
+    def hop(
+        self, rng: np.random.Generator, state: ChainState, odds: float, slab: float
+    ) -> tuple[ChainState, tuple[int, int]]:
+        """Joint moves of columns and entries of ``W12``, which are not zero with these log-odds, then normal.
+
+        Also how many were proposed, and how many of these rejected.
+        """
 
     def scatter(self, columns: Columns) -> Scatter:
         """The scatter of the columns as they stand."""

@@ -108,9 +108,11 @@ class Copula:
             X2[:, self.J] = self._refresh_rest(rng, X1, X2[:, self.J], M, state)
         return Columns(X1, X2)
 
-    def hop(self, rng: np.random.Generator, state: ChainState, odds: float, slab: float) -> ChainState:
+    def hop(
+        self, rng: np.random.Generator, state: ChainState, odds: float, slab: float
+    ) -> tuple[ChainState, tuple[int, int]]:
         """Edges of a query column with levels come, go and change their place, the column with them."""
-        return self._hopping.move(rng, state, odds, slab) if self._hopping.levels else state
+        return self._hopping.move(rng, state, odds, slab) if self._hopping.levels else (state, (0, 0))
 
     def scatter(self, columns: Columns) -> MovingScatter:
         """The scatter of the columns as they stand; the factor of the fixed ones is never computed again."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
 from markovblanket import arviz_bridge, cards
-from markovblanket.numerals import number, rhat
+from markovblanket.numerals import figure, number, rhat
 
 # Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021), Bayesian Analysis 16.
 MAX_RHAT = 1.01
@@ -30,10 +32,17 @@ class Diagnostics:
         A row per block of quantities: how many, the worst R-hat and where, the smallest bulk and tail ESS.
     problems : tuple of str
         What is wrong, in words; empty when converged.
+    effort : pandas.DataFrame
+        What the kept sweeps cost, a row per counter: its mean, its largest value and in which chain that was.
+        ``iterations`` of the solver, or the entries that a sweep without one (``SpikeSlab``) has changed;
+        ``residual``, how far from the exact draw of ``W12`` the solver ended, in conditional standard deviations;
+        ``scale_factor`` of the joint move of ``W12`` with its scales; ``proposals`` of an edge to come, go or
+        change its place with a latent column, and ``rejections`` of these.
     """
 
     table: pd.DataFrame
     problems: tuple[str, ...]
+    effort: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def converged(self) -> bool:
@@ -42,7 +51,8 @@ class Diagnostics:
 
     def __str__(self) -> str:
         verdict = "converged" if self.converged else "NOT CONVERGED: " + "; ".join(self.problems)
-        return f"{self.table.to_string()}\n{verdict}"
+        effort = "" if self.effort.empty else f"\n\nper sweep\n{self.effort.map(figure).to_string()}"
+        return f"{self.table.to_string()}\n{verdict}{effort}"
 
     @property
     def verdict(self) -> str:
@@ -72,22 +82,66 @@ class Diagnostics:
             )
             for block, row in self.table.iterrows()
         ]
-        return cards.card(said, *problems, *([cards.table(columns, rows)] if rows else []))
+        tables = [cards.table(columns, rows)] if rows else []
+        return cards.card(said, *problems, *tables, *([] if self.effort.empty else [effort_table(self.effort)]))
 
 
-def diagnose(draws: xr.Dataset, edges: pd.DataFrame | None = None) -> Diagnostics:
+def diagnose(
+    draws: xr.Dataset,
+    edges: pd.DataFrame | None = None,
+    effort: xr.Dataset | None = None,
+    solver: Mapping[str, Any] | None = None,
+) -> Diagnostics:
     """Diagnostics of every quantity of ``draws``, a block per variable, and of edges whose quality is known.
 
-    ``edges`` has R-hat, bulk and tail ESS by the names of edges.
+    ``edges`` has R-hat, bulk and tail ESS by the names of edges; ``effort`` the counters of every kept sweep, and
+    ``solver`` the ``tolerance`` and ``max_iterations`` that these are held against.
     """
     least = MIN_ESS_PER_CHAIN * draws.sizes["chain"]
+    cost = pd.DataFrame() if effort is None else summed_up(effort)
+    missed = tuple(_missed(cost, solver or {}))
     if draws.sizes["draw"] < 4:
-        return Diagnostics(pd.DataFrame(), ("fewer than 4 draws per chain: nothing can be said",))
+        return Diagnostics(pd.DataFrame(), ("fewer than 4 draws per chain: nothing can be said", *missed), cost)
     rows = {str(name): _row(_quality(draws[[name]])) for name in draws.data_vars}
     if edges is not None and len(edges):
         rows["W12"] = _row(edges)
     table = pd.DataFrame.from_dict(rows, orient="index")
-    return Diagnostics(table, tuple(_problems(table, least)))
+    return Diagnostics(table, (*_problems(table, least), *missed), cost)
+
+
+# What it cost -------------------------------------------------------------------------------------------
+
+
+def summed_up(effort: xr.Dataset) -> pd.DataFrame:
+    """A row per counter: its mean, the largest value and the chain that has it."""
+    rows = {}
+    for name, counted in effort.data_vars.items():
+        values = counted.to_numpy()  # (chain, draw)
+        chain = int(np.argmax(values.max(axis=1)))
+        rows[str(name)] = {"mean": float(values.mean()), "max": float(values[chain].max()), "chain": chain}
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def _missed(cost: pd.DataFrame, solver: Mapping[str, Any]) -> list[str]:
+    """One sentence for every promise that the solver did not keep."""
+    problems = []
+    for name, limit in (("residual", solver.get("tolerance")), ("iterations", solver.get("max_iterations"))):
+        # A sweep without a solver has no residual, and what it counts as iterations has no limit.
+        if limit is None or name not in cost.index or cost.loc["residual", "max"] == 0:
+            continue
+        if not cost.loc[name, "max"] <= limit:
+            problems.append(
+                f"{name} of the solver came to {figure(cost.loc[name, 'max'])} in chain "
+                f"{cost.loc[name, 'chain']} (should be at most {limit:g})"
+            )
+    return problems
+
+
+def effort_table(effort: pd.DataFrame) -> str:
+    """For notebooks."""
+    columns = [("per sweep", False), ("mean", True), ("largest", True), ("in chain", True)]
+    rows = [(str(name), *map(figure, row)) for name, row in effort.iterrows()]
+    return cards.table(columns, rows)
 
 
 def _quality(block: xr.Dataset) -> pd.DataFrame:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import threadpool_limits
 
 from markovblanket import checkpoints
 from markovblanket.chains import Schedule, require_count
@@ -21,6 +20,7 @@ from markovblanket.posterior import Posterior
 from markovblanket.priors import Horseshoe, Laplace, Normal, SpikeSlab
 from markovblanket.solvers import Dense, Dual
 from markovblanket.task import Task, described
+from markovblanket.threads import one_thread
 
 PRIORS = {"horseshoe": Horseshoe, "laplace": Laplace, "normal": Normal, "spike-slab": SpikeSlab}
 AUTO, FIRST = "auto", 1000
@@ -130,7 +130,7 @@ def estimate(
     schedule, most = schedules(warmup, draws, thin, budget, checkpoint)
     seeds = np.random.SeedSequence(checkpoints.seed_of(checkpoint, seed))
     parts = chosen(prior, PRIORS, "prior", Prior), chosen(solver, SOLVERS, "solver", Solver)
-    with threadpool_limits(limits=1):  # as in the chains: the last bits must not depend on the number of cores
+    with one_thread:  # as in the chains: the last bits must not depend on the number of cores
         given = understood(table, query, margins, kinds, scatter, n, names)
     problem = problem_of(given, *parts)
     keeping = decide(keep, named, (given.query, given.rest), chains, most)

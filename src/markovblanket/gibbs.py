@@ -14,7 +14,7 @@ from markovblanket.variates import mgig, wishart
 
 def sweep(rng: np.random.Generator, state: ChainState, problem: Problem) -> tuple[ChainState, SweepInfo]:
     """One Gibbs pass: every line draws from the conditional named beside it."""
-    state, problem = refresh(rng, state, problem)  # X  | W, Y  (constant for complete Gaussian data)
+    state, problem, hops = refresh(rng, state, problem)  # X  | W, Y  (constant for complete Gaussian data)
     scatter, prior = problem.scatter, problem.prior
     W12, solve = prior.draw_cross(rng, state, scatter, problem.solver)  # W12  | W11, T, S
     state = prior.draw_jointly(rng, replace(state, W12=W12), scatter)  # (W12, T, hyper)  | W11, S
@@ -27,18 +27,23 @@ def sweep(rng: np.random.Generator, state: ChainState, problem: Problem) -> tupl
     r = draw_row_scales(rng, state, G, Q, problem)  # scales of rows of (W11, W12)  | S
     W11, W12 = state.W11 * np.sqrt(np.outer(r, r)), r[:, None] * state.W12
     T, hyper = prior.draw_scales(rng, W12, hyper)  # T, hyper  | W12
-    return ChainState(W11, W12, T, hyper, state.columns), SweepInfo(solve.iterations, solve.residual, c)
+    return ChainState(W11, W12, T, hyper, state.columns), SweepInfo(solve.iterations, solve.residual, c, *hops)
 
 
-def refresh(rng: np.random.Generator, state: ChainState, problem: Problem) -> tuple[ChainState, Problem]:
-    """The moving columns drawn anew, some with an entry of ``W12``, and the problem with their scatter."""
+def refresh(
+    rng: np.random.Generator, state: ChainState, problem: Problem
+) -> tuple[ChainState, Problem, tuple[int, int]]:
+    """The moving columns drawn anew, some with an entry of ``W12``, and the problem with their scatter.
+
+    Also how many moves of an entry with its column were proposed, and how many of them rejected.
+    """
     if problem.latent is None:
-        return state, problem
+        return state, problem, (0, 0)
     state = replace(state, columns=problem.latent.refresh(rng, state))
     law = problem.prior.zero_law(state.hyper)
-    state = problem.latent.hop(rng, state, *law) if law else state
+    state, hops = problem.latent.hop(rng, state, *law) if law else (state, (0, 0))
     assert state.columns is not None
-    return state, replace(problem, scatter=problem.latent.scatter(state.columns))
+    return state, replace(problem, scatter=problem.latent.scatter(state.columns)), hops
 
 
 def row_products(W12: Array, scatter: Scatter) -> tuple[Array, Array]:
@@ -68,16 +73,17 @@ def draw_with_regression(
 ) -> tuple[ChainState, Array, Array]:
     """``W11 | U W12, T, S``, where ``W12`` follows, and what G and Q become; not where entries are exactly zero.
 
-    With ``Z = U W12``: ``Z A Z' = U G U`` and ``Z S21 = U Q`` (:mod:`markovblanket.regression`).
+    With ``Z = U W12``: ``Z A Z' = U G U`` and ``Z S21 = U Q`` (:mod:`markovblanket.regression`). ``W12`` moves by
+    the change of ``W11`` times Z, not to ``W11 Z``: rounding must not add to small rows a part of large ones.
     """
-    if problem.prior.zero_law(state.hyper):
+    if problem.prior.zero_law(state.hyper) or state.T.min() < regression.LEAST:
         return state, G, Q
     U, scatter = np.linalg.inv(state.W11), problem.scatter
-    UQ = U @ Q
-    H = regression.curvatures(U @ state.W12, state.T)
+    UQ, Z = U @ Q, U @ state.W12
+    H = regression.curvatures(Z, state.T)
     W11 = regression.draw(rng, state.W11, scatter.n / 2 + problem.q, scatter.B + U @ G @ U + UQ + UQ.T, H)
     R = W11 @ U
-    return replace(state, W11=W11, W12=R @ state.W12), R @ G @ R.T, R @ Q
+    return replace(state, W11=W11, W12=state.W12 + (W11 - state.W11) @ Z), R @ G @ R.T, R @ Q
 
 
 def draw_row_scales(rng: np.random.Generator, state: ChainState, G: Array, Q: Array, problem: Problem) -> Array:

@@ -78,7 +78,9 @@ class Hopping:
         order = {i: np.argsort(-np.abs(X1[:, i] @ X2), kind="stable") for i in few}
         return cls(few, {i: np.sort(places[:NEAR]) for i, places in order.items()})
 
-    def move(self, rng: np.random.Generator, state: ChainState, odds: float, slab: float) -> ChainState:
+    def move(
+        self, rng: np.random.Generator, state: ChainState, odds: float, slab: float
+    ) -> tuple[ChainState, tuple[int, int]]:
         """Some moves of every column near it, and one of one column anywhere.
 
         Parameters
@@ -89,8 +91,13 @@ class Hopping:
             With the columns as they stand.
         odds, slab : float
             An entry is not zero with these prior log-odds, and then has this variance.
+
+        Returns
+        -------
+        tuple
+            The state; and how many moves were proposed, and how many of them rejected.
         """
-        state = own(state)
+        state, proposals, rejections = own(state), 0, 0
         assert state.columns is not None
         U, M = np.linalg.inv(state.W11), times_transpose(state.W12, state.columns.X2).T
         anywhere, times = rng.choice(list(self.levels)), min(max(CELLS // len(M), 1), MOVES)
@@ -99,10 +106,11 @@ class Hopping:
             for places, many in where[: 1 + (i == anywhere)]:
                 row = row_at(state, U, M, i, places, margin.codes, odds, slab)
                 before = row.mean.copy()
-                moves(rng, row, many)
+                tried, refused = moves(rng, row, many)
+                proposals, rejections = proposals + tried, rejections + refused
                 state.W12[i, places], state.columns.X1[:, i] = row.w, row.x
                 M[:, i] += state.W11[i, i] * (before - row.mean)
-        return replace(state, T=slab * (state.W12 != 0))
+        return replace(state, T=slab * (state.W12 != 0)), (proposals, rejections)
 
 
 def own(state: ChainState) -> ChainState:
@@ -131,19 +139,25 @@ def row_at(
 
 
 @njit(cache=True)
-def moves(rng: np.random.Generator, row: Row, times: int) -> None:
-    """An edge changes its place, in half of the cases, or one appears, or one disappears."""
+def moves(rng: np.random.Generator, row: Row, times: int) -> tuple[int, int]:
+    """An edge changes its place, in half of the cases, or one appears, or one disappears.
+
+    Returns how many of these moves were proposed, and how many rejected.
+    """
+    proposals, rejections = 0, 0
     for _ in range(times):
         edges, coin = np.flatnonzero(row.w), rng.random()
         if (len(edges) == 0 and coin < 0.75) or (len(edges) == len(row.w) and coin >= 0.75):
             continue
         j = -1 if coin >= 0.75 else edges[int(rng.random() * len(edges))]
-        step(rng, row, j, coin >= 0.5 and coin < 0.75)
+        proposals += 1
+        rejections += not step(rng, row, j, coin >= 0.5 and coin < 0.75)
+    return proposals, rejections
 
 
 @njit(cache=True)
-def step(rng: np.random.Generator, row: Row, j: int, vanish: bool) -> None:
-    """Propose that the edge at j (-1: none yet) goes to another place, or that it vanishes; decide."""
+def step(rng: np.random.Generator, row: Row, j: int, vanish: bool) -> bool:
+    """Propose that the edge at j (-1: none yet) goes to another place, or that it vanishes; whether it does."""
     cuts, gaps = cells.lay_cuts(rng, row.x, row.codes)
     old = row.w[j] if j >= 0 else 0.0
     if j >= 0:
@@ -160,11 +174,12 @@ def step(rng: np.random.Generator, row: Row, j: int, vanish: bool) -> None:
     x = cells.draw_between(rng, row.mean, row.variance, row.codes, cuts)
     if -rng.standard_exponential() <= ratio + gaps - cells.log_gaps(x, row.codes):
         row.x[:] = x
-    else:
-        if k >= 0:
-            put(row, k, 0.0)
-        if j >= 0:
-            put(row, j, old)
+        return True
+    if k >= 0:
+        put(row, k, 0.0)
+    if j >= 0:
+        put(row, j, old)
+    return False
 
 
 @njit(cache=True)

@@ -10,7 +10,6 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from threadpoolctl import threadpool_limits
 
 from markovblanket import conditionals
 from markovblanket.contracts import Array
@@ -20,6 +19,7 @@ from markovblanket.prediction import Fit
 from markovblanket.scales import Scale, Steps
 from markovblanket.summaries import describe, describe_levels
 from markovblanket.table import Name
+from markovblanket.threads import one_thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,7 @@ class Imputed(Sequence[pd.DataFrame]):
     def _chances(self, fit: Fit, columns: Sequence[Column]) -> list[Array]:
         """The mean over tables of the probability, given all other cells, that a cell has each level."""
         total: list[Array] = [np.zeros((len(self.gaps[c.name]), len(c.levels))) for c in columns]
-        with threadpool_limits(limits=1):  # as in the chains: the last bits must not depend on the number of cores
+        with one_thread:  # as in the chains: the last bits must not depend on the number of cores
             for rng, sample, scales in self._scales():
                 laws = laws_given_rows(rng, fit, sample, [c.name for c in columns])
                 for part, column, (mean, sd) in zip(total, columns, laws, strict=True):

@@ -23,6 +23,17 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if value is not None and np.isfinite(value) else "–"
 
 
+def figure(value: float) -> str:
+    """A count, or what is no count: large with a digit after the point, small with two digits.
+
+    >>> figure(1234.0), figure(12.34), figure(0.000123)
+    ('1,234', '12.3', '0.00012')
+    """
+    if not np.isfinite(value):
+        return "–"
+    return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}" if abs(value) >= 10 else f"{value:.2g}"
+
+
 def rhat(value: float) -> str:
     """Three digits; chains that never move have none."""
     return f"{value:.3f}" if np.isfinite(value) else "–"

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from threadpoolctl import threadpool_limits
 
 from markovblanket import arviz_bridge, cards, reported, saving, sources
 from markovblanket.answers import EdgeAnswers
@@ -22,6 +21,7 @@ from markovblanket.observed import Observed
 from markovblanket.prediction import Fit, Prediction
 from markovblanket.selection import DEFAULT_LEVEL
 from markovblanket.summaries import describe, stacked, take
+from markovblanket.threads import one_thread
 
 
 class Posterior(EdgeAnswers):
@@ -104,12 +104,12 @@ class Posterior(EdgeAnswers):
         return describe(stacked(reported.r2(self.draws)), level).set_index(pd.Index(self.query, name="query"))
 
     def diagnostics(self, *, all: bool = False) -> Diagnostics:
-        """R-hat and effective sample sizes of ``W11``, R2, hyperparameters and the selected edges.
+        """R-hat and effective sample sizes of ``W11``, R2, hyperparameters and the selected edges; what it cost.
 
         Every edge that is ever included if ``all``; about five milliseconds each, from draws in memory.
         """
         found = self._diagnose(all) if all else self._diagnosed
-        return Diagnostics(found.table.copy(), found.problems)
+        return Diagnostics(found.table.copy(), found.problems, found.effort.copy())
 
     @property
     def warnings(self) -> tuple[ConvergenceWarning, ...]:
@@ -140,7 +140,7 @@ class Posterior(EdgeAnswers):
         seed : int, optional
             For reproducible draws.
         """
-        with threadpool_limits(limits=1):  # as in the chains: the last bits must not depend on the number of cores
+        with one_thread:  # as in the chains: the last bits must not depend on the number of cores
             return self._fit.predict_rows(np.random.default_rng(seed), new, draws)
 
     def check(self, *, draws: int = 200, level: float = 0.95, seed: int | None = None) -> pd.DataFrame:
@@ -220,7 +220,8 @@ class Posterior(EdgeAnswers):
         included = self._edges.nonzero[i, j] > 0
         i, j = i[included], j[included]
         names = map(edge_name, take(self.query, i), take(self.variables, j))
-        return diagnose(reported.reported(self.draws), self._edges.quality(i, j).set_axis(list(names)))
+        quality = self._edges.quality(i, j).set_axis(list(names))
+        return diagnose(reported.reported(self.draws), quality, self.effort, self.settings.get("solver"))
 
     @cached_property
     def _card(self) -> str:

@@ -26,6 +26,12 @@ from numba import njit
 
 from markovblanket.contracts import Array
 
+# A scale below this holds its entry at zero, to rounding, and ``W11`` where it is.
+LEAST = 1e-290
+# So many steps outwards are of the same length; later ones, which hardly any law asks for, grow.
+EVEN = 100
+ROUNDING = 2.0**-52
+
 
 def curvatures(Z: Array, T: Array) -> Array:
     """``H_a`` for every row a: p x p x p."""
@@ -53,7 +59,10 @@ def draw(rng: np.random.Generator, W11: Array, power: float, D: Array, H: Array)
             if a != b:
                 linear = D[a, b] + np.dot(H[a, b], W[a]) + np.dot(H[b, a], W[b])
                 quadratic, u, v = H[a, b, b] + H[b, a, a], U[a, b], U[a, a] * U[b, b]
-            x = step(rng, power if a != b else 0.5 * power, linear, quadratic, u, v)
+            half = power if a != b else 0.5 * power
+            if expected_width(half, quadratic, u, v) < ROUNDING * math.sqrt(W[a, a] * W[b, b]):
+                continue  # scales so small hold the entry where it is, and the slope is all rounding
+            x = step(rng, half, linear, quadratic, u, v)
             W[a, b] += x
             W[b, a] = W[a, b]
             follow(U, a, b, x)
@@ -62,20 +71,39 @@ def draw(rng: np.random.Generator, W11: Array, power: float, D: Array, H: Array)
 
 @njit(cache=True)
 def step(rng: np.random.Generator, power: float, linear: float, quadratic: float, u: float, v: float) -> float:
-    """A slice step from x = 0 under ``((1 + x u)^2 - x^2 v)^power exp(-linear x - quadratic x^2 / 2)``."""
-    level = -rng.standard_exponential()
-    width = 3.0 / math.sqrt(quadratic + 2.0 * power * (u * u + v))
+    """A slice step from x = 0 under ``((1 + x u)^2 - x^2 v)^power exp(-linear x - quadratic x^2 / 2)``.
+
+    The law is log-concave: a slice is an interval, and of any that holds it, cut down to it, the draw is uniform.
+    """
+    level, width = -rng.standard_exponential(), expected_width(power, quadratic, u, v)
     left = -width * rng.random()
     right = left + width
-    while log_density(left, power, linear, quadratic, u, v) > level:
-        left -= width
-    while log_density(right, power, linear, quadratic, u, v) > level:
-        right += width
+    left = outside(left, -width, level, power, linear, quadratic, u, v)
+    right = outside(right, width, level, power, linear, quadratic, u, v)
     while True:
         x = left + rng.random() * (right - left)
-        if log_density(x, power, linear, quadratic, u, v) >= level:
+        if x == 0.0 or log_density(x, power, linear, quadratic, u, v) >= level:
             return x
         left, right = (x, right) if x < 0.0 else (left, x)
+
+
+@njit(cache=True)
+def expected_width(power: float, quadratic: float, u: float, v: float) -> float:
+    """Three standard deviations, by the curvature at x = 0."""
+    return 3.0 / math.sqrt(quadratic + 2.0 * power * (u * u + v))
+
+
+@njit(cache=True)
+def outside(
+    end: float, width: float, level: float, power: float, linear: float, quadratic: float, u: float, v: float
+) -> float:
+    """The end of the interval, moved outwards until it is not in the slice."""
+    steps = 0
+    while log_density(end, power, linear, quadratic, u, v) > level:
+        end, steps = end + width, steps + 1
+        if steps > EVEN:
+            width *= 2.0
+    return end
 
 
 @njit(cache=True)

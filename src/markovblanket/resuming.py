@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from threadpoolctl import threadpool_limits
 
 from markovblanket import checkpoints, posterior, snapshots
 from markovblanket.chains import SAMPLING, WARMUP, Schedule
@@ -26,6 +25,7 @@ from markovblanket.snapshots import DamagedError, Record, Saver, part
 from markovblanket.store import EFFORT, KeepDraws, MemoryStore
 from markovblanket.summaries import convergence
 from markovblanket.task import Task
+from markovblanket.threads import one_thread
 
 
 def resume(
@@ -116,7 +116,7 @@ def task_in(folder: str | Path) -> Task:
         raise FileNotFoundError(f"{folder} has no checkpoint: there is no {checkpoints.PLAN}")
     if told := checkpoints.scanned(folder, plan):
         raise ValueError(told)
-    with threadpool_limits(limits=1):  # as when it was begun
+    with one_thread:  # as when it was begun
         given = given_in(Path(folder), plan)
     solver, prior = (known(plan[role], names, role) for role, names in (("solver", SOLVERS), ("prior", PRIORS)))
     named = None if plan["named"] is None else np.array(plan["named"], dtype=np.intp).reshape(-1, 2)

@@ -11,7 +11,6 @@ from typing import Any
 import joblib
 import numpy as np
 import pandas as pd
-from threadpoolctl import threadpool_limits
 
 from markovblanket import checkpoints, snapshots
 from markovblanket.chains import Schedule, require_count
@@ -26,6 +25,7 @@ from markovblanket.scanned import NUMBERS, Scan, gathered
 from markovblanket.snapshots import DamagedError, Record
 from markovblanket.table import MixedTable, Name, about, named_columns, names_asked, read, read_whole, split
 from markovblanket.task import Task, described, require_wish
+from markovblanket.threads import one_thread
 from markovblanket.workers import all_done, shipped
 
 EACH = "each"
@@ -113,7 +113,7 @@ def understood(
     if isinstance(queries, str) and queries != EACH:
         raise ValueError(f"queries={queries!r}: {EACH!r}, or a list of names and of lists of names")
     asked = [] if isinstance(queries, str) else [names_asked(query) for query in queries]
-    with threadpool_limits(limits=1):  # as in the chains: the last bits must not depend on the number of cores
+    with one_thread:  # as in the chains: the last bits must not depend on the number of cores
         whole = read_all(table, [name for query in asked for name in query], margins, kinds)
     if isinstance(queries, str):
         asked = [(name,) for name in whole.order]
@@ -203,7 +203,7 @@ class Fits:
 
     def posterior(self, query: tuple[Name, ...], seed: int) -> Posterior:
         """Of one set, by one worker alone."""
-        with threadpool_limits(limits=1), joblib.parallel_config(backend="sequential"):
+        with one_thread, joblib.parallel_config(backend="sequential"):
             given = self.given(about(self.table, query))
             problem = problem_of(given, self.prior, self.solver)
             settings = described(given, {"prior": problem.prior, "solver": problem.solver})

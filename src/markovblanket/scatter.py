@@ -17,8 +17,9 @@ from scipy import linalg
 from markovblanket.contracts import Array
 from markovblanket.spans import spans
 
-# A factor row that is this small in every column, relative to the column, adds less than rounding to S22.
-NEGLIGIBLE = 1e-10
+# A factor row that is this small in every column, relative to the column, adds no more than rounding to S22. Of
+# smaller ones rounding would leave nothing orthogonal.
+NEGLIGIBLE = 1e-8
 # How far a given scatter may be from symmetric and positive semi-definite, relative to its diagonal.
 ROUNDING = 1e-8
 # Larger entries would overflow when squared.
@@ -73,6 +74,25 @@ class FactorScatter(Factored):
     def Y(self) -> Array:
         """``S12 = Y F``: as S is positive semi-definite, the rows of ``S12`` lie in the span of those of ``F``."""
         return self.S12 @ self.F.T / self.row_sizes
+
+
+@dataclass(frozen=True)
+class MatrixScatter(Factored):
+    """The scatter given as a matrix, its variables in any units.
+
+    Where units differ by many orders of magnitude the small rows of the factor are not orthogonal to the large
+    ones, to rounding: what relies on that elsewhere comes from the matrix itself.
+    """
+
+    S12: Array
+    Y: Array
+    S22: Array
+
+    @cached_property
+    def inverse_diagonal(self) -> Array:
+        """``diag((S22 + r I)^-1)``, by way of the matrix scaled to unit diagonal."""
+        A = self.S22 + rest_ridge(self.n, len(self.S22)) * np.eye(len(self.S22))
+        return np.diag(np.linalg.inv(correlation(A))) / np.diag(A)
 
 
 def inverse_diagonal(F: Array, ridge: float) -> Array:
@@ -149,7 +169,7 @@ def from_columns(X1: Array, X2: Array) -> FactorScatter:
     return FactorScatter(n, X1.T @ X1, rotated(F), X1.T @ X2)
 
 
-def from_matrix(S: Array, n: int, p: int) -> FactorScatter:
+def from_matrix(S: Array, n: int, p: int) -> MatrixScatter:
     """A scatter matrix as given, its first ``p`` variables the query.
 
     Raises
@@ -158,18 +178,29 @@ def from_matrix(S: Array, n: int, p: int) -> FactorScatter:
         If ``S`` is not finite, symmetric and positive semi-definite.
     """
     S = checked(S)
-    return FactorScatter(n, S[:p, :p], rotated(semidefinite_root(S[p:, p:])), S[:p, p:])
+    S12, S22 = S[:p, p:], S[p:, p:]
+    R, inverse = semidefinite_root(S22)
+    V = rotation(R)
+    return MatrixScatter(n, S[:p, :p], (R.T @ V).T, S12, S12 @ inverse @ V, S22)
 
 
 def rotated(F: Array) -> Array:
-    """``V'F`` where ``F F' = V Λ V'``: the same ``F'F``, with orthogonal rows, negligible ones dropped.
+    """``V'F``: the same ``F'F``, with orthogonal rows, negligible ones dropped.
 
-    The largest entry of every row is positive, so that the factor depends on the scatter alone and not on the
-    order of the observations. Columns are contiguous: a variable is a column, and some are looked at alone.
+    Columns are contiguous: a variable is a column, and some are looked at alone.
+    """
+    return (F.T @ rotation(F)).T
+
+
+def rotation(F: Array) -> Array:
+    """``V`` with ``F F' = V Λ V'``, without the columns for which ``V'F`` is negligible.
+
+    The largest entry of every row of ``V'F`` is positive, so that the factor depends on the scatter alone and not
+    on the order of the observations.
     """
     _, V = np.linalg.eigh(F @ F.T)
     signs, kept = rows_worth_keeping(V, F)
-    return (F.T @ (V * signs)[:, kept]).T
+    return (V * signs)[:, kept]
 
 
 def rows_worth_keeping(V: Array, F: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
@@ -187,11 +218,17 @@ def rows_worth_keeping(V: Array, F: Array) -> tuple[Array, npt.NDArray[np.bool_]
     return np.where(largest < 0, -1.0, 1.0), kept
 
 
-def semidefinite_root(S: Array) -> Array:
-    """``R`` with ``R'R = S``, accurate for every variable however different their scales are."""
+def semidefinite_root(S: Array) -> tuple[Array, Array]:
+    """``R`` with ``R'R = S``, and an inverse: ``M = M R^- R`` for matrices whose rows are in its span.
+
+    Both are accurate for every variable however different their scales are.
+    """
     scale = np.sqrt(np.diag(S))
     values, V = np.linalg.eigh(correlation(S))
-    return np.sqrt(np.maximum(values, 0.0))[:, None] * V.T * scale
+    kept = values > NEGLIGIBLE**2 * len(S)
+    root, V = np.sqrt(values[kept]), V[:, kept]
+    inverse = np.divide(V, scale[:, None], out=np.zeros_like(V), where=scale[:, None] > 0) / root
+    return (V * root).T * scale, inverse
 
 
 def correlation(S: Array) -> Array:

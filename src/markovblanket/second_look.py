@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy.special import expit, logit
-from threadpoolctl import threadpool_limits
 
 from markovblanket import sources
 from markovblanket.axes import edge_name
@@ -31,6 +30,7 @@ from markovblanket.solvers import Dual
 from markovblanket.store import Chain, KeepDraws, MemoryStore
 from markovblanket.summaries import convergence, take
 from markovblanket.table import MixedTable, Name, about
+from markovblanket.threads import one_thread
 
 
 def second_look(
@@ -165,7 +165,7 @@ class Look:
         table = about(self.table, name)
         place = {other: k for k, other in enumerate(table.rest)}
         keep = KeepEntries(self.schedule.draws, np.array([place[other] for other in self.table.query]))
-        with threadpool_limits(limits=1):  # as in the chains: the last bits must not depend on the number of cores
+        with one_thread:  # as in the chains: the last bits must not depend on the number of cores
             problem = self.problem(table)
         return run(problem, self.schedule, chains=self.chains, seed=seed, keep=keep)["weight"]
 

@@ -28,7 +28,7 @@ AXES = {
     "kept_weight": ("edge",),
     "kept_partial_correlation": ("edge",),
 }
-EFFORT = ("iterations", "residual", "scale_factor")
+EFFORT = ("iterations", "residual", "scale_factor", "proposals", "rejections")
 # Streamed statistics carry this before their names; ``kept`` among them are the positions of the kept edges.
 STREAM = "stream_"
 # Without a wish, so many edges keep their draws beside the statistics of all.

@@ -85,7 +85,7 @@ def sweeps(rng, state, problem):
 def hops(rng, state, problem):
     """Proposals of edges to hop, and nothing else."""
     for _ in range(3):
-        state = problem.latent.hop(rng, state, *problem.prior.zero_law(state.hyper))
+        state, _ = problem.latent.hop(rng, state, *problem.prior.zero_law(state.hyper))
     return state
 
 

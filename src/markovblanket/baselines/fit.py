@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from markovblanket.baselines.sampler import GraphicalLasso, WholeNetwork
 from markovblanket.chains import Schedule
@@ -14,6 +13,7 @@ from markovblanket.given import from_table
 from markovblanket.keeping import decide
 from markovblanket.posterior import Posterior
 from markovblanket.task import Task, described
+from markovblanket.threads import one_thread
 
 
 def graphical_lasso(
@@ -80,7 +80,7 @@ def graphical_lasso(
     ['Q1', 'Q2']
     """
     schedule, seeds, prior = Schedule(warmup, draws, thin), np.random.SeedSequence(seed), GraphicalLasso(lam)
-    with threadpool_limits(limits=1):  # as in the chains: the last bits must not depend on the number of cores
+    with one_thread:  # as in the chains: the last bits must not depend on the number of cores
         given = from_table(table, query)
         sampler = WholeNetwork(whole(given.scatter), given.scatter.n, len(given.query), prior)
     settings = described(given, {"prior": prior})

@@ -10,7 +10,7 @@ import numpy as np
 from markovblanket.contracts import Array, ChainState, Hyper, Scatter
 from markovblanket.priors import local_scales, small_entries
 from markovblanket.priors.local_scales import regularised
-from markovblanket.priors.scale_mixture import ScaleMixture, draw_common_factor
+from markovblanket.priors.scale_mixture import LEAST_SHAPE, ScaleMixture, draw_common_factor
 from markovblanket.variates import slice
 
 
@@ -56,10 +56,11 @@ class Horseshoe(ScaleMixture):
     def __post_init__(self) -> None:
         """Refuse what is not a law."""
         for name in ("edges", "scale", "slab", "shape", "rate"):
-            value = getattr(self, name)
-            inside = value is None or (isinstance(value, int | float | np.number) and 1e-100 < value < 1e100)
+            value, least = getattr(self, name), LEAST_SHAPE if name == "shape" else 1e-100
+            inside = value is None or (isinstance(value, int | float | np.number) and least <= value < 1e100)
             if not (inside or (name == "slab" and value == math.inf)):
-                raise ValueError(f"Horseshoe({name}={value!r}): {name} must be a number, positive and finite")
+                bound = f"at least {LEAST_SHAPE}" if name == "shape" else "positive"
+                raise ValueError(f"Horseshoe({name}={value!r}): {name} must be a number, {bound} and finite")
 
     def for_data(self, p: int, q: int, n: int) -> Horseshoe:
         """The prior with its scale worked out from the expected number of edges, for tables of n rows.

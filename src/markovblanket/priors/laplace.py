@@ -45,6 +45,8 @@ class Laplace(ScaleMixture):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int | float | np.floating) and 1e-100 < value < 1e100):
                 raise ValueError(f"Laplace({name}={value!r}): {name} must be a number, positive and finite")
+        if not 1e-100 < self.shape / self.rate < 1e100:
+            raise ValueError(f"Laplace(shape={self.shape!r}, rate={self.rate!r}): shape/rate is too extreme")
 
     @property
     def learned(self) -> bool:

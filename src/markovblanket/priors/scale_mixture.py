@@ -11,6 +11,9 @@ import numpy as np
 from markovblanket.contracts import Array, ChainState, Hyper, Noise, RowLaw, Scatter, SolveInfo, Solver
 from markovblanket.variates import slice
 
+# With a smaller shape, beta and inverse gamma hyperpriors have some of their mass beyond the range of a double.
+LEAST_SHAPE = 0.1
+
 
 @dataclass(frozen=True)
 class ScaleMixture:

@@ -9,9 +9,11 @@ import numpy as np
 
 from markovblanket.contracts import Array, ChainState, Hyper, RowLaw, Scatter, SolveInfo, Solver
 from markovblanket.priors import coordinates
-from markovblanket.priors.scale_mixture import ScaleMixture, draw_common_factor
+from markovblanket.priors.scale_mixture import LEAST_SHAPE, ScaleMixture, draw_common_factor
 
 CHEAP = 600_000
+# The largest probability that a double can tell from 1.
+LARGEST = 1.0 - 2.0**-53
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,10 @@ class SpikeSlab(ScaleMixture):
         """Refuse what is not a law."""
         for name in ("inclusion", "slab", "edges", "gaps", "shape", "rate"):
             value, most = getattr(self, name), 1.0 if name == "inclusion" else 1e100
-            if value is not None and not (isinstance(value, int | float | np.floating) and 1e-100 < value < most):
-                bound = "between 0 and 1" if name == "inclusion" else "positive and finite"
+            least, bound = 1e-100, "between 0 and 1" if name == "inclusion" else "positive and finite"
+            if name in ("edges", "gaps", "shape"):
+                least, bound = LEAST_SHAPE, f"at least {LEAST_SHAPE} and finite"
+            if value is not None and not (isinstance(value, int | float | np.floating) and least <= value < most):
                 raise ValueError(f"SpikeSlab({name}={value!r}): {name} must be a number, {bound}")
 
     def start(self, rng: np.random.Generator, p: int, q: int) -> tuple[Array, Hyper]:
@@ -90,7 +94,7 @@ class SpikeSlab(ScaleMixture):
         """``inclusion | W12`` is beta, ``slab | W12`` inverse gamma; ``t`` is ``slab`` where ``w`` is not zero."""
         edges = np.count_nonzero(W12)
         gaps = (self.gaps or W12.shape[1]) + W12.size - edges
-        inclusion = self.inclusion or rng.beta(self.edges + edges, gaps)
+        inclusion = self.inclusion or min(rng.beta(self.edges + edges, gaps), LARGEST)
         rate = self.rate + 0.5 * float(np.vdot(W12, W12))
         slab = self.slab or rate / rng.gamma(self.shape + 0.5 * edges)
         return slab * (W12 != 0), self._hyper(inclusion, slab)

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from markovblanket.numerals import number, percent, rhat, signed
+from markovblanket.numerals import figure, number, percent, rhat, signed
 from markovblanket.plots.runs import CHAINS
 from markovblanket.plots.style import NEGATIVE, POSITIVE, QUERY
 from markovblanket.posterior import Posterior
@@ -133,7 +133,7 @@ def environment() -> jinja2.Environment:
     """Every value is escaped, and a missing one is an error."""
     strict = jinja2.StrictUndefined
     made = jinja2.Environment(autoescape=True, undefined=strict, trim_blocks=True, lstrip_blocks=True)
-    made.filters |= {written.__name__: written for written in (signed, number, percent, rhat, place)}
+    made.filters |= {written.__name__: written for written in (signed, number, figure, percent, rhat, place)}
     return made
 
 

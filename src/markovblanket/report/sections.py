@@ -27,6 +27,13 @@ BLOCKS = {
     "W12": "the selected edges (W12)",
     "r2": "explained variance (R²)",
 }
+EFFORT = {
+    "iterations": "iterations of the solver, or entries of W12 changed where there is none",
+    "residual": "distance of W12 from the exact draw, in standard deviations",
+    "scale_factor": "factor by which W12 and its scales moved together",
+    "proposals": "moves of an edge with a latent column proposed",
+    "rejections": "of these, rejected",
+}
 # Long lists of variables are cut here; they are in the table itself.
 MOST_COLUMNS = 1500
 SURE = 0.005
@@ -85,7 +92,9 @@ def convergence(posterior: Posterior) -> dict[str, Any]:
         label = BLOCKS.get(str(name), f"{name}, learned by the prior")
         good = row["rhat"] <= MAX_RHAT, smallest >= least
         rows.append({"label": label, **row.to_dict(), "smallest": smallest, "good": good})
-    return {"problems": found.problems, "rows": rows, "max_rhat": MAX_RHAT, "least": least}
+    spent = [(EFFORT.get(str(name), str(name)), row) for name, row in found.effort.iterrows()]
+    effort = [{"label": label, **row.to_dict()} for label, row in spent if row["max"] > 0]
+    return {"problems": found.problems, "rows": rows, "max_rhat": MAX_RHAT, "least": least, "effort": effort}
 
 
 def checks(posterior: Posterior) -> dict[str, Any] | None:

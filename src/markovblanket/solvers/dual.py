@@ -78,6 +78,7 @@ def conjugate_gradients(
         return x, SolveInfo(iterations, residual)
     raise SolverError(
         f"conjugate gradients ended {residual:.1e} conditional standard deviations from the draw after "
-        f"{max_iterations} iterations, short of {tolerance:.0e}: the columns are too nearly collinear, or the "
-        "scales of W12 differ too wildly. Raise Dual(max_iterations=...), or use Dense()"
+        f"{max_iterations} iterations, short of {tolerance:.0e}: the columns are too nearly collinear, or their "
+        "units, if a scatter was given, or the scales of W12 differ too wildly. Measure in units of the columns' "
+        "standard deviations, raise Dual(max_iterations=...), or use Dense()"
     )

@@ -43,7 +43,7 @@ def conjugate_gradients(
     and the recursion started again from there if it was not: ``rz`` is infinite where it starts. All but the
     operators see matrices as vectors.
     """
-    shape, b, rz, believed, residual = b.shape, b.ravel(), np.inf, True, np.inf
+    shape, b, rz, believed = b.shape, b.copy().ravel(), np.inf, True
     x, r, d = np.zeros_like(b), b.copy(), np.zeros_like(b)
     for iteration in range(max_iterations + 1):
         residual = np.sqrt(inner(r, r))
@@ -61,7 +61,8 @@ def conjugate_gradients(
         add_multiple(x, step, d)
         add_multiple(r, -step, Kd)
         believed = False
-    return x.reshape(shape), max_iterations + 1, residual
+    add_multiple(b, -1.0, times(K, x.reshape(shape)).ravel())
+    return x.reshape(shape), max_iterations + 1, np.sqrt(inner(b, b))
 
 
 @njit(cache=True)
