@@ -88,6 +88,12 @@ def seed_of(folder: str | Path | None, seed: int | None) -> int | None:
 # What is refused --------------------------------------------------------------------------------------
 
 
+def refuse_no_path(folder: object) -> None:
+    """Refuse what names no folder."""
+    if folder is not None and (not isinstance(folder, str | Path) or folder == ""):
+        raise TypeError(f"checkpoint={folder!r}: must be the path of a folder")
+
+
 def refuse_foreign(folder: Path) -> None:
     """Refuse what is neither absent, nor empty, nor the folder of a run."""
     if not folder.exists() or (folder.is_dir() and (folder / PLAN).is_file()):

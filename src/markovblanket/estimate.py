@@ -11,12 +11,13 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from markovblanket import checkpoints
-from markovblanket.chains import Schedule
+from markovblanket.chains import Schedule, require_jobs
 from markovblanket.contracts import Prior, Problem, Solver
 from markovblanket.given import Given, understood
 from markovblanket.keeping import decide
 from markovblanket.posterior import Posterior
 from markovblanket.priors import Horseshoe, Laplace, Normal, SpikeSlab
+from markovblanket.seeds import checked_seed
 from markovblanket.solvers import Dense, Dual
 from markovblanket.task import Task, described
 
@@ -120,7 +121,10 @@ def estimate(
     >>> sorted(posterior.blanket())
     ['Q1', 'Q2']
     """
-    schedule, seeds = Schedule(warmup, draws, thin), np.random.SeedSequence(checkpoints.seed_of(checkpoint, seed))
+    checkpoints.refuse_no_path(checkpoint)
+    require_jobs(n_jobs)
+    schedule, seed = Schedule(warmup, draws, thin), checkpoints.seed_of(checkpoint, checked_seed(seed))
+    seeds = np.random.SeedSequence(seed)
     parts = _named(prior, PRIORS, "prior", Prior), _named(solver, SOLVERS, "solver", Solver)
     with threadpool_limits(limits=1):  # as in the chains: the last bits must not depend on the number of cores
         given = understood(table, query, margins, kinds, scatter, n, names)

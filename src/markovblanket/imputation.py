@@ -15,11 +15,11 @@ from threadpoolctl import threadpool_limits
 from markovblanket import conditionals
 from markovblanket.contracts import Array
 from markovblanket.levels import Column, key
+from markovblanket.names import Name
 from markovblanket.observed import Observed, Sample
 from markovblanket.prediction import Fit
 from markovblanket.scales import Scale, Steps
 from markovblanket.summaries import describe, describe_levels
-from markovblanket.table import Name
 
 
 @dataclass(frozen=True, eq=False)

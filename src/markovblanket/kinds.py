@@ -47,6 +47,7 @@ from markovblanket.levels import (
 from markovblanket.reading import Block, Cells, Source, listing
 from markovblanket.spans import spans
 
+TOO_CLOSE = "has whole numbers beyond 2^53 that are too close to tell apart"
 KINDS = ("continuous", "binary", "ordinal", "count")
 FEW_WHOLE, FEW_REAL, FEW_REAL_CELLS, FREE_TEXT = 12, 5, 20, 50
 
@@ -73,6 +74,8 @@ def from_block(
     """Numeric columns: one copy, contiguous by column, that all continuous ones are views of."""
     X = np.array(block.numbers, dtype=float, order="F")
     X.flags.writeable = False
+    if block.numbers.dtype.kind in "iu":
+        refuse_merged(block.numbers, X, names)
     profile = Profile.of(X)
     profile.refuse(names)
     for k, (name, inferred) in enumerate(zip(names, profile.kinds(), strict=True)):
@@ -85,6 +88,13 @@ def from_block(
         factor = Factor.of_numbers(X[:, k], block.dtype)
         rank = range(len(factor.values)) if isinstance(kind, str) else rank_in(name, factor.values, kind)
         yield factor.column(name, rank, kind if isinstance(kind, str) else None, block.dtype)
+
+
+def refuse_merged(whole: npt.NDArray[Any], X: Array, names: Sequence[Hashable]) -> None:
+    """Whole numbers beyond 2^53 of which floats make one: identifiers, or counts from a far point."""
+    for k in np.flatnonzero((np.abs(X) >= 2**53).any(axis=0)):
+        if len(np.unique(whole[:, k])) > len(np.unique(X[:, k])):
+            raise refused(names[int(k)], TOO_CLOSE, "subtract an offset, or leave it out")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -174,6 +184,9 @@ def reads_as_numbers(cells: Cells, kind: str | None, order: Sequence[Any] | None
 def from_numbers(cells: Cells, name: Hashable, factor: Factor, kind: str | None) -> Column:
     """A column whose different cells are all numbers, in whatever spelling."""
     numbers = [number(value) for value in factor.values]
+    whole = {x for x in numbers if isinstance(x, int)}
+    if len({float(x) for x in whole}) < len(whole):
+        raise refused(name, TOO_CLOSE, "subtract an offset, or leave it out")
     dtype = type_of(Cells(cells.position, ()), Factor(numbers, factor.codes))
     x = np.array([*numbers, np.nan], dtype=float)[factor.codes]
     return next(from_block(Block([0], x[:, None], dtype), [name], {name: kind} if kind else {}))
