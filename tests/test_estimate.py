@@ -144,7 +144,7 @@ def test_one_row_as_a_scatter_is_fitted_and_as_a_table_is_refused():
     x = np.random.default_rng(1).standard_normal((1, 6))
     posterior = mb.estimate(scatter=x.T @ x, n=1, query=[0, 1], **QUICK)
     assert np.isfinite(posterior.W12).all()
-    with pytest.raises(ValueError, match="1 row; .* at least 2"):
+    with pytest.raises(ValueError, match=r"1 row; .* at least 2"):
         mb.estimate(x, [0, 1], **QUICK)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -10,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from markovblanket import saving
+from markovblanket import saving, seals
 from markovblanket.snapshots import DamagedError, Saver
 
 try:
@@ -20,7 +21,7 @@ except ImportError:  # no such locks: two runs in one folder are then the user's
 
 PLAN, LOCK, TABLE, MATRIX, NOTE = "plan.json", "lock", "table.zarr", "scatter.npz", "note.json"
 INSIDE = "checkpoint"
-FORMAT = 1
+FORMAT = 2
 # Seconds between snapshots, at least.
 EVERY = 10.0
 # What may differ: words that follow from the rest, and versions of packages other than this one.
@@ -49,14 +50,21 @@ def begin(folder: Path, write_data: Callable[[Path], None]) -> None:
     """The data, before the plan: with that, the folder is whole."""
     shutil.rmtree(folder / TABLE, ignore_errors=True)
     write_data(folder)
+    seals.write(folder / TABLE)
 
 
 def write(folder: Path, plan: Mapping[str, Any]) -> None:
     """The plan, at once."""
     draft = folder / f"{PLAN}.part"
-    text = json.dumps({"format": FORMAT, **plan}, indent=2, default=saving.plain)
+    known = json.loads(json.dumps(plan, default=saving.plain))
+    text = json.dumps({"format": FORMAT, **known, "sha256": digest(known)}, indent=2)
     draft.write_text(f"{text}\n", encoding="utf-8")
     draft.replace(folder / PLAN)
+
+
+def digest(plan: Plan) -> str:
+    """By which a plan is known to be what was written."""
+    return hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()
 
 
 def located(folder: str | Path) -> Path:
@@ -76,6 +84,8 @@ def read(folder: str | Path) -> Plan | None:
         raise DamagedError(f"{path} is damaged: {broken}") from None
     if not isinstance(plan, dict) or plan.pop("format", None) != FORMAT:
         raise ValueError(f"{folder} was written in another format than this version reads ({FORMAT})")
+    if plan.pop("sha256", None) != digest(plan):
+        raise DamagedError(f"{path} is damaged: it is not what was written")
     return plan
 
 

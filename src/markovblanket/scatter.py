@@ -205,7 +205,7 @@ def correlation(S: Array) -> Array:
 def square(given: npt.ArrayLike) -> Array:
     """Real numbers, as many rows as columns; what is masked is not finite."""
     try:
-        S: np.ma.MaskedArray[Any, Any] = np.ma.asarray(given)
+        S: Any = np.ma.asarray(given)
     except ValueError:
         raise ValueError("a scatter matrix is square; got rows of different lengths") from None
     if S.dtype.kind not in "fiub":
