@@ -111,7 +111,9 @@ def from_scatter(matrix: Any, n: int | None, query: Any, names: Sequence[Any] | 
 
 def refuse_other_order(matrix: Any) -> None:
     """A frame whose rows have the names of its columns has them in the same order."""
-    rows, columns = (list(getattr(matrix, axis, ())) for axis in ("index", "columns"))
+    if not hasattr(matrix, "index") or not hasattr(matrix, "columns"):
+        return
+    rows, columns = list(matrix.index), list(matrix.columns)
     if rows != columns and set(rows) == set(columns):
         raise ValueError("the scatter matrix has its rows in another order than its columns; give both the same")
 

@@ -44,7 +44,7 @@ from markovblanket.levels import (
     rank_in,
     refused,
 )
-from markovblanket.reading import Block, Cells, Source, listing
+from markovblanket.reading import Block, Cells, Source, listing, shown
 from markovblanket.spans import spans
 
 TOO_CLOSE = "has whole numbers beyond 2^53 that are too close to tell apart"
@@ -156,7 +156,9 @@ def from_cells(cells: Cells, name: Hashable, declared: Declared | None) -> Colum
         order = sorted(factor.values, key=key)
     if kind in ("continuous", "count"):
         raise refused(
-            name, f"holds text, so it is not {kind}", f"pass kinds={{{name!r}: [...]}} with its levels in order"
+            name,
+            f"holds text, so it is not {kind}",
+            f"pass kinds={{{shown(name)}: [...]}} with its levels in order",
         )
     values = factor.values
     rank = sorted_rank(name, values, kind) if order is None else rank_in(name, values, order)
@@ -224,5 +226,5 @@ def refuse_unordered(name: Hashable, values: Sequence[Any]) -> None:
     if len(values) > FREE_TEXT:
         looks = f"has {len(values)} different texts and looks like free text or an identifier"
         raise refused(name, looks, "leave it out")
-    way = f"a Gaussian copula needs an order: pass kinds={{{name!r}: [...]}} or indicator columns"
+    way = f"a Gaussian copula needs an order: pass kinds={{{shown(name)}: [...]}} or indicator columns"
     raise refused(name, f"has {len(values)} unordered levels", way)

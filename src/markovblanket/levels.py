@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovblanket.contracts import Array
-from markovblanket.reading import MISSING, NUMBERS, listing
+from markovblanket.reading import MISSING, NUMBERS, listing, shown
 
 HOLDS_DATES, COUNT_DAYS = "holds dates or times", "count the days or hours from some point, or leave it out"
 DATES = (date, time, timedelta, np.datetime64, np.timedelta64)
@@ -121,7 +121,7 @@ def rank_in(name: Hashable, values: Sequence[Any], order: Sequence[Any]) -> list
         raise refused(
             name,
             f"has {listing(outside)} outside its declared order",
-            f"add to kinds={{{name!r}: [...]}} what is meant",
+            f"add to kinds={{{shown(name)}: [...]}} what is meant",
         )
     return [place[key(value)] for value in values]
 
@@ -178,4 +178,4 @@ def is_date(text: str) -> bool:
 
 def refused(name: Hashable, what: str, way: str) -> ValueError:
     """What is wrong with a column, and the way out."""
-    return ValueError(f"column {name!r} {what}; {way}")
+    return ValueError(f"column {shown(name)} {what}; {way}")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from markovblanket.reading import repeated
+from markovblanket.reading import repeated, shown
 
 Name = Hashable
 BY_NAME = "name columns by their names, or by position in an array"
@@ -22,7 +22,7 @@ def coordinates(names: Iterable[Name]) -> tuple[Name, ...]:
     text = tuple(str(name) for name in names)
     if not writable("".join(text)):
         bad = next(name for name in text if not writable(name))
-        raise ValueError(f"column name {bad!r} has a character that files cannot hold; rename it")
+        raise ValueError(f"column name {shown(bad)} has a character that files cannot hold; rename it")
     return text
 
 
@@ -55,7 +55,7 @@ def names_asked(query: Any) -> tuple[Name, ...]:
     asked = tuple(int(name) if isinstance(name, np.integer) else name for name in (query if several else (query,)))
     for name in asked:
         if not isinstance(name, Hashable):
-            raise ValueError(f"query {name!r}: {BY_NAME}")
+            raise ValueError(f"query {shown(name)}: {BY_NAME}")
     return asked
 
 
@@ -65,7 +65,7 @@ def spelled(asked: Iterable[Name], names: Sequence[Name], role: str) -> tuple[Na
         return tuple(str(name) for name in asked)
     for name in asked:
         if isinstance(name, bool | np.bool_ | float):
-            raise ValueError(f"{role} {name!r}: {BY_NAME}")
+            raise ValueError(f"{role} {shown(name)}: {BY_NAME}")
     return tuple(asked)
 
 
@@ -76,5 +76,5 @@ def require(wanted: Iterable[Name], names: Sequence[Name], role: str) -> None:
         if name not in present:
             known = {str(other): other for other in names}
             near = difflib.get_close_matches(str(name), known, n=1)
-            hint = f"; did you mean {known[near[0]]!r}?" if near else ""
-            raise ValueError(f"{role} {name!r} is not a column of the table{hint}")
+            hint = f"; did you mean {shown(known[near[0]])}?" if near else ""
+            raise ValueError(f"{role} {shown(name)} is not a column of the table{hint}")

@@ -30,6 +30,8 @@ SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".feather", ".h5ad
 NUMBERS = frozenset(
     ["bool", "float16", "float32", "float64", *(f"{u}int{b}" for u in ("", "u") for b in (8, 16, 32, 64))]
 )
+# Characters of a name that a message shows.
+ROOM = 60
 # What readers of damaged files raise: pyarrow's errors are ValueErrors and OSErrors.
 DAMAGE = (ValueError, OSError, KeyError, TypeError, IndexError, RuntimeError)
 
@@ -148,7 +150,13 @@ def repeated(names: Iterable[Hashable]) -> str:
 def listing(names: Sequence[Any]) -> str:
     """The first five names, and how many more there are."""
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return ", ".join(repr(name) for name in names[:5]) + more
+    return ", ".join(shown(name) for name in names[:5]) + more
+
+
+def shown(name: Any) -> str:
+    """A name for a message, in which it must not take all the room."""
+    text = repr(name)
+    return text if len(text) <= ROOM else f"{text[: ROOM - 2]}…{text[-1]}"
 
 
 def from_file(path: Path, mentioned: Collection[Any], levels: Collection[str]) -> Source:

@@ -18,7 +18,7 @@ from markovblanket.contracts import Array
 from markovblanket.kinds import KINDS, Declared, columns
 from markovblanket.levels import Column, cleaned, number, refused
 from markovblanket.names import Name, coordinates, names_asked, require, spelled, split
-from markovblanket.reading import Cells, Source, take_apart
+from markovblanket.reading import Cells, Source, shown, take_apart
 from markovblanket.spans import spans
 
 
@@ -110,14 +110,16 @@ def row_names(table: Any, rows: int) -> Any:
 def checked_kinds(kinds: Mapping[Any, Declared]) -> dict[Name, Declared]:
     """Declared kinds that exist, and declared orders as tuples."""
     if not isinstance(kinds, Mapping):
-        raise TypeError(f"kinds={kinds!r}: must be a dict, such as {{'stage': 'ordinal'}}")
+        raise TypeError(f"kinds={shown(kinds)}: must be a dict, such as {{'stage': 'ordinal'}}")
     for name, kind in kinds.items():
         if kind not in KINDS if isinstance(kind, str) else not isinstance(kind, Sequence | np.ndarray):
             raise ValueError(
-                f"kinds={{{name!r}: {kind!r}}}: a kind is one of {KINDS}, or a list of levels in order"
+                f"kinds={{{shown(name)}: {shown(kind)}}}: a kind is one of {KINDS}, or a list of levels in order"
             )
         if nested := [level for level in kind if not isinstance(level, str | Real | Decimal | np.bool_)]:
-            raise ValueError(f"kinds={{{name!r}: [...]}}: a level is text or a number, not {nested[0]!r}")
+            raise ValueError(
+                f"kinds={{{shown(name)}: [...]}}: a level is text or a number, not {shown(nested[0])}"
+            )
     return {
         int(name) if isinstance(name, np.integer) else name: kind if isinstance(kind, str) else tuple(kind)
         for name, kind in kinds.items()
@@ -184,7 +186,7 @@ def numeric(name: Name, cells: Cells) -> Array:
     """A column of anything as finite numbers; text that looks like numbers is text."""
     values = [cleaned(name, value, ()) for value in cells.values]
     if words := [value for value in values if isinstance(value, str)]:
-        raise refused(name, f"is not numeric (it holds {words[0]!r})", "leave it out or code it as numbers")
+        raise refused(name, f"is not numeric (it holds {shown(words[0])})", "leave it out or code it as numbers")
     return finite(name, np.array([np.nan if value is None else number(value) for value in values], dtype=float))
 
 
@@ -215,7 +217,9 @@ class Standardisation:
         # Rounding leaves a constant column a spread of about 1e-16 of its values.
         for name, width in zip(names, sd, strict=True):
             if width <= 1e-14:
-                raise ValueError(f"column {name!r} is constant, to rounding; leave it out or subtract an offset")
+                raise ValueError(
+                    f"column {shown(name)} is constant, to rounding; leave it out or subtract an offset"
+                )
         return cls(mean * reach, sd * reach)
 
     def apply(self, X: Array) -> Array:

@@ -22,12 +22,14 @@ class Bounded(gzip.GzipFile):
         super().__init__(path)
         self.most = max(MOST_UNPACKED, MOST_TIMES * path.stat().st_size)
 
-    def read1(self, size: int = -1) -> bytes:
-        """At most so many bytes."""
-        cells = super().read1(size)
+    def read(self, size: int | None = -1) -> bytes:
+        """So many bytes."""
+        cells = super().read(size)
         if self.tell() > self.most:
             raise ValueError(f"it unpacks to more than {self.most:,} bytes; unpack it first, if that is meant")
         return cells
+
+    read1 = read
 
 
 def text_frame(path: Path, separator: str, missing: Collection[str]) -> Any:
