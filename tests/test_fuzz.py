@@ -205,8 +205,8 @@ def test_any_frame_is_answered_or_refused(question):
 @pytest.mark.slow
 def test_many_frames_are_answered_or_refused():
     answered = []
-    rung(2500)(given(questions())(lambda question: answered.append(ask(question))))()
-    assert len(answered) >= 2000
+    rung(2000)(given(questions())(lambda question: answered.append(ask(question))))()
+    assert len(answered) >= 1900
     assert 0.25 < np.mean(answered) < 0.9  # both happen, and often
 
 
@@ -283,7 +283,7 @@ def test_any_file_is_fitted_or_refused(tmp_path, no_pictures, content):
 @pytest.mark.slow
 def test_many_files_are_fitted_or_refused(tmp_path, no_pictures):
     codes = []
-    rung(600)(given(files)(lambda content: codes.append(fit_file(tmp_path, content))))()
+    rung(400)(given(files)(lambda content: codes.append(fit_file(tmp_path, content))))()
     assert 0.05 < np.mean(np.array(codes) == 0) < 0.9
 
 
@@ -377,7 +377,7 @@ def test_damage_is_named_or_does_no_harm(tmp_path, whole, wounds):
 @pytest.mark.slow
 def test_much_damage_is_named_or_does_no_harm(tmp_path, whole):
     said = []
-    rung(800)(given(wounds())(lambda one: said.append(hurt(tmp_path, whole, one))))()
+    rung(600)(given(wounds())(lambda one: said.append(hurt(tmp_path, whole, one))))()
     assert {"same", "DamagedError"} <= set(said)
     assert said.count("DamagedError") > 0.5 * len(said)
 
