@@ -274,7 +274,7 @@ def no_pictures(monkeypatch):
     monkeypatch.setattr(results, "left_out", list)
 
 
-@rung(40)
+@rung(25)
 @given(content=files)
 def test_any_file_is_fitted_or_refused(tmp_path, no_pictures, content):
     fit_file(tmp_path, content)
@@ -368,7 +368,7 @@ def resumed(folder: Path) -> mb.Posterior:
     return mb.resume(folder, progress=False)
 
 
-@rung(40)
+@rung(25)
 @given(wounds=wounds())
 def test_damage_is_named_or_does_no_harm(tmp_path, whole, wounds):
     hurt(tmp_path, whole, wounds)
