@@ -166,8 +166,7 @@ def test_a_finished_run_grows(kind, tmp_path):
 def test_a_run_under_way_can_be_read_as_far_as_it_is(kind, tmp_path, monkeypatch):
     folder = tmp_path / "run"
     short = fitted(kind, draws=25, checkpoint=folder)
-    plan = json.loads((folder / "plan.json").read_text())
-    (folder / "plan.json").write_text(json.dumps(plan | {"draws": 40}))  # as if 15 draws were still to come
+    checkpoints.write(folder, checkpoints.read(folder) | {"draws": 40})  # as if 15 draws were still to come
     partial = mb.load(folder)
     assert partial.settings["draws"] == 25
     np.testing.assert_array_equal(partial.W12, short.W12)
@@ -258,9 +257,9 @@ def test_so_are_the_same_numbers_under_other_names(run):
 
 def test_another_version_is_refused(run, monkeypatch):
     plan = (run / "plan.json").read_text()
-    old = json.loads(plan)
+    old = checkpoints.read(run)
     old["versions"]["markovblanket"] = "0.0.1"
-    (run / "plan.json").write_text(json.dumps(old))
+    checkpoints.write(run, old)
     with pytest.raises(ValueError, match=r"versions\.markovblanket is '0\.0\.1' there"):
         fitted(checkpoint=run)
     (run / "plan.json").write_text(json.dumps({**old, "format": 99}))

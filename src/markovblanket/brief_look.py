@@ -13,12 +13,12 @@ from markovblanket.chains import Schedule
 from markovblanket.contracts import Array, Problem
 from markovblanket.gibbs import Blanket
 from markovblanket.interruption import between_sweeps
+from markovblanket.names import Name
 from markovblanket.posterior import Posterior
 from markovblanket.priors import SpikeSlab
 from markovblanket.scatter import from_columns
 from markovblanket.second_look import candidates, prior_of
 from markovblanket.solvers import Dual
-from markovblanket.table import Name
 from markovblanket.threads import one_thread
 
 # Candidates, multiplications at most.

@@ -22,6 +22,8 @@ from markovblanket.workers import shipped
 
 # How many numbers of latent columns a chain keeps, or up to twice as many, but not of fewer draws than so many.
 LATENT_NUMBERS, LATENT_LEAST = 2**22, 5
+# No run is longer: what is larger is a slip of the pen, and would end in arrays that nobody can have.
+MOST = 2**31 - 1
 WARMUP, SAMPLING = "warmup", "sampling"
 
 
@@ -58,9 +60,18 @@ class Schedule:
 
 
 def require_count(name: str, value: object, least: int) -> None:
-    """Refuse what is not a whole number of at least ``least``."""
+    """Refuse what is not a whole number of at least ``least``, and of this world."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"{name}={value!r}: must be a whole number, at least {least}")
+    if value > MOST:
+        raise ValueError(f"{name}={value!r}: must be a whole number, at most {MOST}")
+
+
+def require_jobs(n_jobs: object) -> None:
+    """Refuse what is no number of processes; as in joblib, negative ones count from all cores downwards."""
+    whole = isinstance(n_jobs, int | np.integer) and not isinstance(n_jobs, bool)
+    if n_jobs is not None and (not whole or n_jobs == 0):
+        raise ValueError(f"n_jobs={n_jobs!r}: must be a whole number other than 0, or None")
 
 
 def warm_up(chain: Chain, sampler: Sampler[Any], warmup: int) -> Iterator[Chain]:
@@ -186,6 +197,7 @@ def run(
     ``saver``, which takes snapshots of the chains, and from which they go on if it has some.
     """
     require_count("chains", chains, 1)
+    require_jobs(n_jobs)
     sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
     sampler: Sampler[Any] = Blanket(problem) if isinstance(problem, Problem) else problem
     keep = KeepDraws(schedule.draws) if keep is None else keep

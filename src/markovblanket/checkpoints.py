@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -10,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from markovblanket import saving
+from markovblanket import saving, seals
 from markovblanket.division import can_grow
 from markovblanket.snapshots import DamagedError, Saver
 
@@ -23,7 +24,7 @@ PLAN, LOCK, TABLE, MATRIX, NOTE = "plan.json", "lock", "table.zarr", "scatter.np
 INSIDE = "checkpoint"
 # Of a scan: what each fit has found.
 FITS = "fits"
-FORMAT = 1
+FORMAT = 2
 # Seconds between snapshots, at least.
 EVERY = 10.0
 # What may differ: words that follow from the rest, and versions of packages other than this one.
@@ -52,14 +53,21 @@ def begin(folder: Path, write_data: Callable[[Path], None]) -> None:
     """The data, before the plan: with that, the folder is whole."""
     shutil.rmtree(folder / TABLE, ignore_errors=True)
     write_data(folder)
+    seals.write(folder / TABLE)
 
 
 def write(folder: Path, plan: Mapping[str, Any]) -> None:
     """The plan, at once."""
     draft = folder / f"{PLAN}.part"
-    text = json.dumps({"format": FORMAT, **plan}, indent=2, default=saving.plain)
+    known = json.loads(json.dumps(plan, default=saving.plain))
+    text = json.dumps({"format": FORMAT, **known, "sha256": digest(known)}, indent=2)
     draft.write_text(f"{text}\n", encoding="utf-8")
     draft.replace(folder / PLAN)
+
+
+def digest(plan: Plan) -> str:
+    """By which a plan is known to be what was written."""
+    return hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()
 
 
 def located(folder: str | Path) -> Path:
@@ -79,6 +87,8 @@ def read(folder: str | Path) -> Plan | None:
         raise DamagedError(f"{path} is damaged: {broken}") from None
     if not isinstance(plan, dict) or plan.pop("format", None) != FORMAT:
         raise ValueError(f"{folder} was written in another format than this version reads ({FORMAT})")
+    if plan.pop("sha256", None) != digest(plan):
+        raise DamagedError(f"{path} is damaged: it is not what was written")
     return plan
 
 
@@ -97,6 +107,12 @@ def seed_of(folder: str | Path | None, seed: int | None) -> int | None:
 
 
 # What is refused --------------------------------------------------------------------------------------
+
+
+def refuse_no_path(folder: object) -> None:
+    """Refuse what names no folder."""
+    if folder is not None and (not isinstance(folder, str | Path) or folder == ""):
+        raise TypeError(f"checkpoint={folder!r}: must be the path of a folder")
 
 
 def refuse_foreign(folder: Path) -> None:

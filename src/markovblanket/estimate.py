@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from markovblanket import checkpoints
-from markovblanket.chains import Schedule, require_count
+from markovblanket.chains import Schedule, require_count, require_jobs
 from markovblanket.contracts import Prior, Problem, Solver
 from markovblanket.given import Given, understood
 from markovblanket.keeping import decide
 from markovblanket.posterior import Posterior
 from markovblanket.priors import Horseshoe, Laplace, Normal, SpikeSlab
+from markovblanket.seeds import checked_seed
 from markovblanket.solvers import Dense, Dual
 from markovblanket.task import Task, described
 from markovblanket.threads import one_thread
@@ -127,8 +128,10 @@ def estimate(
     >>> sorted(posterior.blanket())
     ['Q1', 'Q2']
     """
+    checkpoints.refuse_no_path(checkpoint)
+    require_jobs(n_jobs)
     schedule, most = schedules(warmup, draws, thin, budget, checkpoint)
-    seeds = np.random.SeedSequence(checkpoints.seed_of(checkpoint, seed))
+    seeds = np.random.SeedSequence(checkpoints.seed_of(checkpoint, checked_seed(seed)))
     parts = chosen(prior, PRIORS, "prior", Prior), chosen(solver, SOLVERS, "solver", Solver)
     with one_thread:  # as in the chains: the last bits must not depend on the number of cores
         given = understood(table, query, margins, kinds, scatter, n, names)

@@ -13,8 +13,9 @@ import numpy.typing as npt
 from markovblanket.contracts import Array, Scatter
 from markovblanket.copula import Copula
 from markovblanket.levels import Column
+from markovblanket.names import Name, coordinates, split
 from markovblanket.scatter import checked, from_columns, from_matrix
-from markovblanket.table import MixedTable, Name, Standardisation, coordinates, read, read_mixed, split
+from markovblanket.table import MixedTable, Standardisation, read, read_mixed
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,10 @@ def in_copula(data: MixedTable, margins: str) -> Given:
 def from_scatter(matrix: Any, n: int | None, query: Any, names: Sequence[Any] | None) -> Given:
     """A scatter matrix as given, query first; a frame brings its names."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n < 2**53:
-        raise ValueError(f"n={n!r}: a scatter matrix needs its number of rows, a whole number of at least 1")
+        raise ValueError(
+            f"n={n!r}: a scatter matrix needs its number of rows, a whole number, at least 1 and below 2^53"
+        )
+    refuse_other_order(matrix)
     names = getattr(matrix, "columns", None) if names is None else names
     S = checked(matrix)
     labels = coordinates(range(len(S)) if names is None else names)
@@ -103,6 +107,15 @@ def from_scatter(matrix: Any, n: int | None, query: Any, names: Sequence[Any] | 
     rowless = tuple(Column(name, "continuous", np.empty(0)) for name in (*chosen, *rest))
     table = MixedTable(rowless, chosen, rest, labels, np.arange(0))
     return Given(scatter, chosen, rest, fingerprint_of(S), table, matrix=S)
+
+
+def refuse_other_order(matrix: Any) -> None:
+    """A frame whose rows have the names of its columns has them in the same order."""
+    if not hasattr(matrix, "index") or not hasattr(matrix, "columns"):
+        return
+    rows, columns = list(matrix.index), list(matrix.columns)
+    if rows != columns and set(rows) == set(columns):
+        raise ValueError("the scatter matrix has its rows in another order than its columns; give both the same")
 
 
 def fingerprint_of(*arrays: Array) -> str:

@@ -14,11 +14,11 @@ import pandas as pd
 from markovblanket import conditionals
 from markovblanket.contracts import Array
 from markovblanket.levels import Column, key
+from markovblanket.names import Name
 from markovblanket.observed import Observed, Sample
 from markovblanket.prediction import Fit
 from markovblanket.scales import Scale, Steps
 from markovblanket.summaries import describe, describe_levels
-from markovblanket.table import Name
 from markovblanket.threads import one_thread
 
 

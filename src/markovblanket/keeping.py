@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,10 +17,10 @@ from markovblanket.chains import Schedule, require_count
 from markovblanket.contracts import Array
 from markovblanket.disk import KeepOnDisk
 from markovblanket.division import can_grow
+from markovblanket.names import Name
 from markovblanket.observed import Observed
 from markovblanket.posterior import Posterior
 from markovblanket.store import Keep, KeepDraws, KeepSummary
-from markovblanket.table import Name
 
 # So many numbers of W12 are kept in memory without being asked to: two gigabytes.
 MOST_NUMBERS = 2**28
@@ -119,7 +119,10 @@ def positions(
 ) -> npt.NDArray[np.intp]:
     """Of pairs of names (query, variable): their rows and columns in ``W12``, k x 2."""
     rows, columns = ({name: k for k, name in enumerate(part)} for part in (query, rest))
+    if not isinstance(named, Iterable):
+        raise TypeError(f"named={named!r}: must be a list of pairs (query, variable)")
     for edge in named:
-        if isinstance(edge, str) or len(edge) != 2 or edge[0] not in rows or edge[1] not in columns:
+        pair = isinstance(edge, Sequence) and not isinstance(edge, str) and len(edge) == 2
+        if not pair or edge[0] not in rows or edge[1] not in columns:
             raise ValueError(f"named has {edge!r}, which is no pair of a query variable and one of the rest")
     return np.array([(rows[i], columns[j]) for i, j in named], dtype=np.intp).reshape(-1, 2)

@@ -44,9 +44,10 @@ from markovblanket.levels import (
     rank_in,
     refused,
 )
-from markovblanket.reading import Block, Cells, Source, listing
+from markovblanket.reading import Block, Cells, Source, listing, shown
 from markovblanket.spans import spans
 
+TOO_CLOSE = "has whole numbers beyond 2^53 that are too close to tell apart"
 KINDS = ("continuous", "binary", "ordinal", "count")
 FEW_WHOLE, FEW_REAL, FEW_REAL_CELLS, FREE_TEXT = 12, 5, 20, 50
 
@@ -73,6 +74,8 @@ def from_block(
     """Numeric columns: one copy, contiguous by column, that all continuous ones are views of."""
     X = np.array(block.numbers, dtype=float, order="F")
     X.flags.writeable = False
+    if block.numbers.dtype.kind in "iu":
+        refuse_merged(block.numbers, X, names)
     profile = Profile.of(X)
     profile.refuse(names)
     for k, (name, inferred) in enumerate(zip(names, profile.kinds(), strict=True)):
@@ -85,6 +88,13 @@ def from_block(
         factor = Factor.of_numbers(X[:, k], block.dtype)
         rank = range(len(factor.values)) if isinstance(kind, str) else rank_in(name, factor.values, kind)
         yield factor.column(name, rank, kind if isinstance(kind, str) else None, block.dtype)
+
+
+def refuse_merged(whole: npt.NDArray[Any], X: Array, names: Sequence[Hashable]) -> None:
+    """Whole numbers beyond 2^53 of which floats make one: identifiers, or counts from a far point."""
+    for k in np.flatnonzero((np.abs(X) >= 2**53).any(axis=0)):
+        if len(np.unique(whole[:, k])) > len(np.unique(X[:, k])):
+            raise refused(names[int(k)], TOO_CLOSE, "subtract an offset, or leave it out")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -146,7 +156,9 @@ def from_cells(cells: Cells, name: Hashable, declared: Declared | None) -> Colum
         order = sorted(factor.values, key=key)
     if kind in ("continuous", "count"):
         raise refused(
-            name, f"holds text, so it is not {kind}", f"pass kinds={{{name!r}: [...]}} with its levels in order"
+            name,
+            f"holds text, so it is not {kind}",
+            f"pass kinds={{{shown(name)}: [...]}} with its levels in order",
         )
     values = factor.values
     rank = sorted_rank(name, values, kind) if order is None else rank_in(name, values, order)
@@ -174,6 +186,9 @@ def reads_as_numbers(cells: Cells, kind: str | None, order: Sequence[Any] | None
 def from_numbers(cells: Cells, name: Hashable, factor: Factor, kind: str | None) -> Column:
     """A column whose different cells are all numbers, in whatever spelling."""
     numbers = [number(value) for value in factor.values]
+    whole = {x for x in numbers if isinstance(x, int)}
+    if len({float(x) for x in whole}) < len(whole):
+        raise refused(name, TOO_CLOSE, "subtract an offset, or leave it out")
     dtype = type_of(Cells(cells.position, ()), Factor(numbers, factor.codes))
     x = np.array([*numbers, np.nan], dtype=float)[factor.codes]
     return next(from_block(Block([0], x[:, None], dtype), [name], {name: kind} if kind else {}))
@@ -211,5 +226,5 @@ def refuse_unordered(name: Hashable, values: Sequence[Any]) -> None:
     if len(values) > FREE_TEXT:
         looks = f"has {len(values)} different texts and looks like free text or an identifier"
         raise refused(name, looks, "leave it out")
-    way = f"a Gaussian copula needs an order: pass kinds={{{name!r}: [...]}} or indicator columns"
+    way = f"a Gaussian copula needs an order: pass kinds={{{shown(name)}: [...]}} or indicator columns"
     raise refused(name, f"has {len(values)} unordered levels", way)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovblanket.contracts import Array
-from markovblanket.reading import MISSING, NUMBERS, listing
+from markovblanket.reading import MISSING, NUMBERS, listing, shown
 
 HOLDS_DATES, COUNT_DAYS = "holds dates or times", "count the days or hours from some point, or leave it out"
 DATES = (date, time, timedelta, np.datetime64, np.timedelta64)
@@ -121,7 +121,7 @@ def rank_in(name: Hashable, values: Sequence[Any], order: Sequence[Any]) -> list
         raise refused(
             name,
             f"has {listing(outside)} outside its declared order",
-            f"add to kinds={{{name!r}: [...]}} what is meant",
+            f"add to kinds={{{shown(name)}: [...]}} what is meant",
         )
     return [place[key(value)] for value in values]
 
@@ -135,14 +135,19 @@ def key(value: Any) -> Any:
 def number(value: Any) -> float | int | None:
     """A number, also from text; None for other text."""
     if not isinstance(value, str):
-        return float(value) if not isinstance(value, int) else value if abs(value) < 2**1000 else math.inf
+        return within_floats(value) if isinstance(value, int) else float(value)
     for parse in (int, float):
         try:
             x = parse(value)
         except ValueError:
             continue
-        return None if "_" in value or x != x else x  # Python reads 1_000 as a thousand
+        return None if "_" in value or x != x else within_floats(x)  # Python reads 1_000 as a thousand
     return None
+
+
+def within_floats(x: float) -> float:
+    """Whole numbers that no float reaches are infinite."""
+    return math.inf if isinstance(x, int) and abs(x) >= 2**1000 else x
 
 
 def cleaned(name: Hashable, value: Any, said: Collection[str]) -> Any:
@@ -173,4 +178,4 @@ def is_date(text: str) -> bool:
 
 def refused(name: Hashable, what: str, way: str) -> ValueError:
     """What is wrong with a column, and the way out."""
-    return ValueError(f"column {name!r} {what}; {way}")
+    return ValueError(f"column {shown(name)} {what}; {way}")

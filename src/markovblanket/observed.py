@@ -16,8 +16,9 @@ from markovblanket import scales
 from markovblanket.contracts import Array, Columns
 from markovblanket.copula import Copula
 from markovblanket.levels import Column, number
+from markovblanket.names import Name
 from markovblanket.scales import Scale, Standard
-from markovblanket.table import MixedTable, Name, Standardisation
+from markovblanket.table import MixedTable, Standardisation
 
 Sample = tuple[int, int]
 

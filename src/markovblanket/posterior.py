@@ -19,6 +19,7 @@ from markovblanket.diagnosis import ConvergenceWarning, Diagnostics, diagnose
 from markovblanket.imputation import Imputed
 from markovblanket.observed import Observed
 from markovblanket.prediction import Fit, Prediction
+from markovblanket.seeds import checked_seed
 from markovblanket.selection import DEFAULT_LEVEL
 from markovblanket.summaries import describe, stacked, take
 from markovblanket.threads import one_thread
@@ -141,7 +142,7 @@ class Posterior(EdgeAnswers):
             For reproducible draws.
         """
         with one_thread:  # as in the chains: the last bits must not depend on the number of cores
-            return self._fit.predict_rows(np.random.default_rng(seed), new, draws)
+            return self._fit.predict_rows(np.random.default_rng(checked_seed(seed)), new, draws)
 
     def check(self, *, draws: int = 200, level: float = 0.95, seed: int | None = None) -> pd.DataFrame:
         """Posterior predictive checks: could the model have produced rows like these?
@@ -158,7 +159,7 @@ class Posterior(EdgeAnswers):
             values near 0 or 1 speak against the model.
         """
         self.observed.require_rows("a predictive check")
-        return predictive_checks(np.random.default_rng(seed), self._fit, draws, level)
+        return predictive_checks(np.random.default_rng(checked_seed(seed)), self._fit, draws, level)
 
     def imputed(self, draws: int = 20, *, seed: int | None = None) -> Imputed:
         """Completed tables, on the scale of the data: draws, not means.
@@ -172,7 +173,8 @@ class Posterior(EdgeAnswers):
         """
         self.observed.require_rows("imputation")
         fit = self._fit if "W12" in self.draws else None
-        return Imputed(self.observed, self.observed.samples(draws), np.random.SeedSequence(seed), fit)
+        seeds = np.random.SeedSequence(checked_seed(seed))
+        return Imputed(self.observed, self.observed.samples(draws), seeds, fit)
 
     # Saving -------------------------------------------------------------------------------------------
 

@@ -13,12 +13,13 @@ import xarray as xr
 from markovblanket.completion import FIRST_SWEEPS, SWEEPS, Completion, Rows
 from markovblanket.contracts import Array
 from markovblanket.levels import Column
+from markovblanket.names import Name
 from markovblanket.observed import Observed, Sample
 from markovblanket.recoding import read_like
 from markovblanket.scales import Steps
 from markovblanket.scatter import rest_degrees, rest_ridge
 from markovblanket.summaries import describe, describe_levels, level_numbers
-from markovblanket.table import Name, row_names
+from markovblanket.table import row_names
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,8 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
+from markovblanket.textfiles import text_frame
+
 MISSING = frozenset(
     ["", "NA", "N/A", "na", "n/a", "nan", "NaN", "NAN", "null", "NULL", "None", "<NA>", "#N/A", ".", "?"]
 )
@@ -28,6 +30,10 @@ SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".feather", ".h5ad
 NUMBERS = frozenset(
     ["bool", "float16", "float32", "float64", *(f"{u}int{b}" for u in ("", "u") for b in (8, 16, 32, 64))]
 )
+# Characters of a name that a message shows.
+ROOM = 60
+# What readers of damaged files raise: pyarrow's errors are ValueErrors and OSErrors.
+DAMAGE = (ValueError, OSError, KeyError, TypeError, IndexError, RuntimeError)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -106,9 +112,9 @@ def from_frame(table: Any) -> Source:
     for dtype, positions in groups.items():
         name = numeric_name(dtype)
         block = (frame if len(positions) == frame.shape[1] else frame[:, positions]).to_numpy() if name else None
-        if name and block is not None and block.dtype.kind in "fiub":
+        if name and block is not None and block.dtype.kind in "fiub" and not rounded(name, block):
             blocks.append(Block(positions, block, name))
-        else:  # booleans with gaps come as objects
+        else:  # booleans with gaps come as objects, whole numbers with gaps as floats
             cells += [cells_of(position, frame[:, position]) for position in positions]
     return Source(tuple(frame.columns), len(frame), blocks, cells)
 
@@ -117,6 +123,11 @@ def numeric_name(dtype: Any) -> str:
     """NumPy's name of a numeric type of narwhals; empty for other types."""
     name = type(dtype).__name__.lower().replace("boolean", "bool")
     return name if name in NUMBERS else ""
+
+
+def rounded(name: str, block: npt.NDArray[Any]) -> bool:
+    """Whether whole numbers have become floats that may not tell them apart."""
+    return "int" in name and block.dtype.kind == "f" and bool((np.abs(block) >= 2**53).any())
 
 
 def cells_of(position: int, column: nw.Series[Any]) -> Cells:
@@ -139,7 +150,13 @@ def repeated(names: Iterable[Hashable]) -> str:
 def listing(names: Sequence[Any]) -> str:
     """The first five names, and how many more there are."""
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return ", ".join(repr(name) for name in names[:5]) + more
+    return ", ".join(shown(name) for name in names[:5]) + more
+
+
+def shown(name: Any) -> str:
+    """A name for a message, in which it must not take all the room."""
+    text = repr(name)
+    return text if len(text) <= ROOM else f"{text[: ROOM - 2]}…{text[-1]}"
 
 
 def from_file(path: Path, mentioned: Collection[Any], levels: Collection[str]) -> Source:
@@ -149,11 +166,15 @@ def from_file(path: Path, mentioned: Collection[Any], levels: Collection[str]) -
         raise ValueError(f"cannot read {path.name!r}: a table file ends in {', '.join(SUFFIXES)}")
     if not path.exists():
         raise FileNotFoundError(f"there is no file {str(path)!r}")
-    if kind == ".h5ad":
-        return from_h5ad(path, mentioned)
-    if kind in (".parquet", ".feather"):
-        return from_frame(binary_frame(path, kind))
-    return from_frame(text_frame(path, "," if ".csv" in kind else "\t", levels))
+    if path.is_dir():
+        raise IsADirectoryError(f"{str(path)!r} is a folder, not a file")
+    if kind in (".csv", ".csv.gz", ".tsv", ".tsv.gz"):
+        return from_frame(text_frame(path, "," if ".csv" in kind else "\t", MISSING - set(levels)))
+    package = optional("h5py" if kind == ".h5ad" else "pyarrow", kind)
+    try:
+        return from_h5ad(path, mentioned) if package.__name__ == "h5py" else from_frame(binary_frame(path, kind))
+    except DAMAGE as error:  # what these packages say has neither the file's name nor always one line
+        raise ValueError(f"cannot read {path.name!r}: {' '.join(str(error).split())}") from None
 
 
 def optional(package: str, suffix: str) -> Any:
@@ -165,34 +186,16 @@ def optional(package: str, suffix: str) -> Any:
 
 
 def binary_frame(path: Path, kind: str) -> Any:
-    """A parquet or feather file as a frame."""
+    """A parquet or feather file as a frame; names in a file are text."""
     import pandas as pd
 
-    optional("pyarrow", kind)
-    return pd.read_parquet(path, engine="pyarrow") if kind == ".parquet" else pd.read_feather(path)
-
-
-def text_frame(path: Path, separator: str, levels: Collection[str]) -> Any:
-    """A text file as a frame, under the names that stand in it: pandas would rename duplicates."""
-    import pandas as pd
-
-    options: dict[str, Any] = {"sep": separator, "keep_default_na": False, "low_memory": False}
-    try:
-        header = pd.read_csv(path, header=None, nrows=1, dtype=str, **options).iloc[0].str.strip().tolist()
-        frame = pd.read_csv(path, na_values=sorted(MISSING - set(levels)), **options)
-    except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as error:
-        raise ValueError(f"cannot read {path.name!r} as a table of text: {error}") from None
-    frame.columns = header
-    if header[0] == "":
-        frame = frame.iloc[:, 1:]
-    if "" in frame.columns:
-        raise ValueError(f"column {header.index('', 1)} of {path.name!r} (from 0) has no name in the first line")
-    return frame
+    frame = pd.read_parquet(path, engine="pyarrow") if kind == ".parquet" else pd.read_feather(path)
+    return frame.set_axis([str(name) for name in frame.columns], axis=1)
 
 
 def from_h5ad(path: Path, mentioned: Collection[Any]) -> Source:
     """The mentioned columns of ``obs``, then ``X`` under the names of ``var``."""
-    with optional("h5py", ".h5ad").File(path) as file:
+    with import_module("h5py").File(path) as file:
         if "X" not in file or any(part not in file or "_index" not in file[part].attrs for part in ("obs", "var")):
             raise ValueError(f"{path.name!r} has no X, obs or var in today's layout: save it with anndata again")
         obs = [name for name in file["obs"] if name != file["obs"].attrs["_index"]]

@@ -12,8 +12,8 @@ import numpy as np
 from markovblanket.contracts import Array
 from markovblanket.kinds import factor_of
 from markovblanket.levels import Column, key, number, refused
+from markovblanket.names import require
 from markovblanket.reading import Cells, listing, take_apart
-from markovblanket.table import require
 
 
 def read_like(table: Any, columns: Sequence[Column]) -> Array:

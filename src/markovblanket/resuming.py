@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from markovblanket import checkpoints, posterior, snapshots
+from markovblanket import checkpoints, posterior, seals, snapshots
 from markovblanket.chains import SAMPLING, WARMUP, Schedule
 from markovblanket.checkpoints import Plan
 from markovblanket.contracts import Array, Problem
@@ -131,10 +131,11 @@ def task_in(folder: str | Path) -> Task:
 
 def given_in(folder: Path, plan: Plan) -> Given:
     """The data, from their copy."""
+    seals.check(folder / checkpoints.TABLE)
     whole = xr.open_zarr(folder / checkpoints.TABLE, consolidated=True, chunks=None).load()
     table = Observed.from_datasets(whole, xr.Dataset({"latent": ((), 0.0)})).table
     if matrix := snapshots.read(folder / checkpoints.MATRIX):
-        given = from_scatter(matrix["matrix"], plan["data"]["n"], list(table.query), table.order)
+        given = from_scatter(snapshots.entry(matrix, "matrix"), plan["data"]["n"], list(table.query), table.order)
     elif plan["margins"] == "gaussian":
         given = as_they_are(table)
     else:
@@ -215,7 +216,7 @@ def reached(folder: Path, chain: int, schedule: Schedule) -> tuple[dict[str, Any
     for phase in (SAMPLING, WARMUP):
         path = Saver(folder).path(chain, phase)
         if record := snapshots.read(path, is_watched):
-            count, age = int(record.pop("count")), time.time() - path.stat().st_mtime
+            count, age = int(snapshots.entry(record, "count")), time.time() - path.stat().st_mtime
             kept = max(0, count - schedule.warmup) // schedule.thin
             return {"phase": phase, "sweeps": count, "draws": kept, "seconds_ago": round(age, 1)}, watched(record)
     return {"phase": "waiting", "sweeps": 0, "draws": 0, "seconds_ago": np.nan}, np.empty((0, 0))
@@ -230,7 +231,8 @@ def is_watched(name: str) -> bool:
 
 def watched(record: Record) -> Array:
     """Draws of these, of W11 its diagonal: (draw, quantity)."""
-    draws = [array.diagonal(axis1=1, axis2=2) if array.ndim == 3 else array for array in record.values()]
+    arrays = [array for name, array in record.items() if name != "count"]
+    draws = [array.diagonal(axis1=1, axis2=2) if array.ndim == 3 else array for array in arrays]
     return np.column_stack(draws) if draws else np.empty((0, 0))
 
 

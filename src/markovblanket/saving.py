@@ -12,14 +12,16 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from markovblanket import seals
 from markovblanket.disk import ATTRIBUTES
+from markovblanket.snapshots import DamagedError
 
 SETTINGS = "settings.json"
 GROUPS = ("draws", "effort", "table", "latent")
 OPTIONAL = ("streams", "looked")
 DRAWS = "draws.zarr"
 ON_DISK = ("W12", "W22_diagonal")
-FORMAT = 3
+FORMAT = 4
 
 
 def write(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, Any]) -> None:
@@ -49,10 +51,12 @@ def write_groups(folder: Path, groups: Mapping[str, xr.Dataset]) -> None:
 
 
 def write_settings(folder: Path, settings: Mapping[str, Any]) -> None:
-    """The last file of a posterior: with it, the folder is whole."""
+    """The last files of a posterior, the settings and the seal: with them, the folder is whole."""
     text = json.dumps({"format": FORMAT, **settings}, indent=2, default=plain) + "\n"
     (folder / SETTINGS).unlink(missing_ok=True)  # it may be the file of another folder, too
-    (folder / SETTINGS).write_text(text)
+    (folder / SETTINGS).write_text(text, encoding="utf-8")
+    on_disk = settings.get("keep", {}).get("kept") == "disk"
+    seals.write(folder, lambda name: on_disk and name.startswith(tuple(f"{DRAWS}/{array}/" for array in ON_DISK)))
 
 
 def refuse_foreign(path: Path) -> None:
@@ -67,7 +71,7 @@ def is_interrupted(path: Path) -> bool:
     marks = path / DRAWS / ".zattrs"
     if not marks.is_file() or json.loads(marks.read_text()) != ATTRIBUTES:
         return False
-    return all(entry.name.endswith(".zarr") for entry in path.iterdir())
+    return all(entry.name == seals.SEAL or entry.name.endswith(".zarr") for entry in path.iterdir())
 
 
 def claim(path: Path) -> Path:
@@ -121,7 +125,8 @@ def is_ours(path: Path) -> bool:
     """Whether a folder holds a saved posterior and nothing else."""
     if not (path / SETTINGS).is_file():
         return False
-    return all(entry.name == SETTINGS or entry.name.endswith(".zarr") for entry in path.iterdir())
+    ours = (SETTINGS, seals.SEAL)
+    return all(entry.name in ours or entry.name.endswith(".zarr") for entry in path.iterdir())
 
 
 def plain(value: Any) -> Any:
@@ -134,13 +139,14 @@ def read(path: Path) -> tuple[dict[str, xr.Dataset], dict[str, Any]]:
     if not (path / SETTINGS).is_file():
         raise FileNotFoundError(f"{path} is not a saved posterior: it has no {SETTINGS}")
     try:
-        settings = json.loads((path / SETTINGS).read_text())
-    except json.JSONDecodeError as broken:
-        raise ValueError(f"{path / SETTINGS} is damaged: {broken}") from None
+        settings = json.loads((path / SETTINGS).read_text(encoding="utf-8"))
+    except ValueError as broken:
+        raise DamagedError(f"{path / SETTINGS} is damaged: {broken}") from None
     if not isinstance(settings, dict) or settings.pop("format", None) != FORMAT:
         raise ValueError(f"{path} was written in another format than this version reads ({FORMAT})")
     if absent := [name for name in GROUPS if not (path / f"{name}.zarr").is_dir()]:
         raise ValueError(f"{path} is not a whole saved posterior: {', '.join(absent)} missing")
+    seals.check(path)
     groups = {name: read_group(path, name) for name in GROUPS[1:]}
     groups |= {name: read_group(path, name) for name in OPTIONAL if (path / f"{name}.zarr").is_dir()}
     kept = settings.get("keep", {}).get("kept")

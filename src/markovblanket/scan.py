@@ -13,17 +13,19 @@ import numpy as np
 import pandas as pd
 
 from markovblanket import checkpoints, snapshots
-from markovblanket.chains import Schedule, require_count
+from markovblanket.chains import Schedule, require_count, require_jobs
 from markovblanket.contracts import Array, Prior, Solver
 from markovblanket.estimate import PRIORS, SOLVERS, chosen, problem_of
 from markovblanket.given import Given, as_they_are, digest, fingerprint_of, in_copula
 from markovblanket.keeping import Keeping
 from markovblanket.levels import Column
+from markovblanket.names import Name, names_asked, split
 from markovblanket.posterior import Posterior
 from markovblanket.progress import counted
 from markovblanket.scanned import NUMBERS, Scan, gathered
+from markovblanket.seeds import checked_seed
 from markovblanket.snapshots import DamagedError, Record
-from markovblanket.table import MixedTable, Name, about, named_columns, names_asked, read, read_whole, split
+from markovblanket.table import MixedTable, about, read_numbers, read_whole
 from markovblanket.task import Task, described, require_wish
 from markovblanket.threads import one_thread
 from markovblanket.workers import all_done, shipped
@@ -91,12 +93,13 @@ def scan(
     (['V3', 'V4'], ['V3', 'V4'])
     """
     require_count("chains", chains, 1)
+    require_jobs(n_jobs)
     require_wish(second_look)
     parts = chosen(prior, PRIORS, "prior", Prior), chosen(solver, SOLVERS, "solver", Solver)
     whole, sets = understood(table, queries, margins, kinds)
     again = False if isinstance(queries, str) and second_look == "auto" else second_look
     fits = Fits.of(whole, margins, *parts, Schedule(warmup, draws, thin), chains, again)
-    with opened(out, fits, sets, checkpoints.seed_of(out, seed)) as (seeds, folder):
+    with opened(out, fits, sets, checkpoints.seed_of(out, checked_seed(seed))) as (seeds, folder):
         found = fits.run(sets, seeds, n_jobs, folder, progress)
     return gathered(found, sets, seeds, whole.order)
 
@@ -128,8 +131,7 @@ def read_all(table: Any, asked: list[Name], margins: str, kinds: Mapping[Any, An
         return read_whole(table, asked, kinds)
     if kinds is not None:
         raise ValueError("kinds belong to a copula: pass margins='auto' or 'rank'")
-    names, _ = named_columns(table)
-    return read(table, names[:1]).as_mixed()
+    return read_numbers(table, asked)
 
 
 def refuse_odd(sets: Sequence[tuple[Name, ...]]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -238,25 +239,38 @@ def correlation(S: Array) -> Array:
     return inverse[:, None] * S * inverse
 
 
-def checked(S: Array) -> Array:
-    """``S``, symmetrised to the last bit, or a ValueError that says why it is no scatter matrix."""
-    S = np.asarray(S)
+def square(given: npt.ArrayLike) -> Array:
+    """Real numbers, as many rows as columns; what is masked is not finite."""
+    try:
+        S: Any = np.ma.asarray(given)
+    except ValueError:
+        raise ValueError("a scatter matrix is square; got rows of different lengths") from None
     if S.dtype.kind not in "fiub":
         raise ValueError(f"a scatter matrix holds real numbers, not dtype {S.dtype}")
-    S = S.astype(float)
-    if S.ndim != 2 or S.shape[0] != S.shape[1]:
+    if S.ndim != 2 or S.shape[0] != S.shape[1] or not S.size:
         raise ValueError(f"a scatter matrix is square; got shape {S.shape}")
-    if not np.isfinite(S).all():
-        raise ValueError("the scatter matrix has entries that are not finite")
-    if np.abs(S).max(initial=0.0) > LARGEST:
-        raise ValueError(f"the scatter matrix has entries beyond {LARGEST:.0e}; measure in larger units")
-    if (np.diag(S) < 0).any():
-        raise ValueError("the scatter matrix has a negative diagonal entry, so it is not a scatter")
+    return S.astype(float).filled(np.nan)
+
+
+def refuse_where(bad: npt.NDArray[np.bool_], what: str) -> None:
+    """A ValueError that names the first entry that is bad."""
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise ValueError(f"the scatter matrix {what} (row {row}, column {column}, from 0)")
+
+
+def checked(S: npt.ArrayLike) -> Array:
+    """``S``, symmetrised to the last bit, or a ValueError that says why it is no scatter matrix."""
+    S = square(S)
+    refuse_where(~np.isfinite(S), "has an entry that is not finite")
+    refuse_where(np.abs(S) > LARGEST, f"has an entry beyond {LARGEST:.0e}; measure in larger units")
+    refuse_where(np.diag(np.diag(S) < 0), "has a negative diagonal entry, so it is not a scatter")
     scale = np.sqrt(np.diag(S))
-    if (np.abs(S - S.T) > ROUNDING * np.outer(scale, scale)).any():
-        raise ValueError("the scatter matrix is not symmetric")
-    if (np.abs(S) > (1 + ROUNDING) * np.outer(scale, scale)).any():
-        raise ValueError("the scatter matrix is not positive semi-definite: a covariance exceeds its variances")
+    refuse_where(np.abs(S - S.T) > ROUNDING * np.outer(scale, scale), "is not symmetric")
+    refuse_where(
+        np.abs(S) > (1 + ROUNDING) * np.outer(scale, scale),
+        "is not positive semi-definite: a covariance exceeds its variances",
+    )
     least = np.linalg.eigvalsh(correlation((S + S.T) / 2))[0]
     if least < -ROUNDING:
         raise ValueError(

@@ -22,14 +22,16 @@ from markovblanket.chains import Schedule, require_count, run
 from markovblanket.contracts import Array, Draw, Problem
 from markovblanket.diagnosis import MAX_RHAT, ConvergenceWarning
 from markovblanket.given import as_they_are, in_copula
+from markovblanket.names import Name
 from markovblanket.posterior import Posterior
 from markovblanket.priors import SpikeSlab
+from markovblanket.seeds import checked_seed
 from markovblanket.selection import DEFAULT_LEVEL
 from markovblanket.snapshots import Record
 from markovblanket.solvers import Dual
 from markovblanket.store import Chain, KeepDraws, MemoryStore
 from markovblanket.summaries import convergence, take
-from markovblanket.table import MixedTable, Name, about
+from markovblanket.table import MixedTable, about
 from markovblanket.threads import one_thread
 
 
@@ -103,7 +105,7 @@ def second_look(
     """
     require_count("chains", chains, 1)
     look, names = Look.of(posterior, Schedule(warmup, draws, thin), chains), candidates(posterior, least)
-    weights = look.all_weights(np.random.SeedSequence(seed), names, n_jobs)
+    weights = look.all_weights(np.random.SeedSequence(checked_seed(seed)), names, n_jobs)
     table = from_both_ends(posterior, names, weights, look.inclusion)
     warn_unless_converged(table)
     return table

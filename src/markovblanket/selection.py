@@ -14,6 +14,8 @@ where the data tell nearly all, lower where they do not. This is the default, se
 
 from __future__ import annotations
 
+from numbers import Real
+
 import numpy as np
 import numpy.typing as npt
 
@@ -53,10 +55,15 @@ def select(
     return by_level(probability, DEFAULT_LEVEL if level is None else level)
 
 
+def require_share(name: str, value: object, what: str) -> None:
+    """Refuse what does not lie between 0 and 1."""
+    if not (isinstance(value, Real) and 0 < float(value) < 1):
+        raise ValueError(f"{name}={value!r}: {what} lies between 0 and 1")
+
+
 def by_inclusion(included: Array | None, least: float) -> Mask:
     """Edges that are there with at least this probability."""
-    if not 0 < least < 1:
-        raise ValueError(f"inclusion={least!r}: a probability of inclusion lies between 0 and 1")
+    require_share("inclusion", least, "a probability of inclusion")
     if included is None:
         raise ValueError("without exact zeros edges have no probability of inclusion: select by level or fdr")
     return included >= least
@@ -88,8 +95,7 @@ def least_inclusion(included: Array | None, most_false: float = MOST_FALSE) -> f
 
 def by_level(probability: Array, level: float) -> Mask:
     """Edges whose central credible interval at ``level`` excludes zero."""
-    if not 0 < level < 1:
-        raise ValueError(f"level={level!r}: a credibility level lies between 0 and 1")
+    require_share("level", level, "a credibility level")
     return probability > (1 + level) / 2
 
 
@@ -102,8 +108,7 @@ def by_false_sign_rate(probability: Array, fdr: float) -> Mask:
     >>> by_false_sign_rate(np.array([0.99, 0.93, 0.80, 0.55]), fdr=0.1)
     array([ True,  True,  True, False])
     """
-    if not 0 < fdr < 1:
-        raise ValueError(f"fdr={fdr!r}: a false discovery rate lies between 0 and 1")
+    require_share("fdr", fdr, "a false discovery rate")
     rate = 1.0 - probability.ravel()
     order = np.argsort(rate, kind="stable")
     mean = np.cumsum(rate[order]) / np.arange(1, rate.size + 1)

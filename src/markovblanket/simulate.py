@@ -18,6 +18,8 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import linalg, stats
 
+from markovblanket.seeds import checked_seed
+
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
@@ -117,7 +119,7 @@ def simulate(
     for name, count in {"rows": rows, "query": query, "rest": rest}.items():
         _require(count >= 1, f"{name} must be at least 1, not {count}")
     _require(0 <= missing < 1, f"missing must lie in [0, 1), not {missing}")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(checked_seed(seed))
     names = [*_names("Q", query), *_names("V", rest)]
     W = network(
         rng,

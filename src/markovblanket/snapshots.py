@@ -5,10 +5,13 @@ Arrays by name in NumPy's own archive, uncompressed; the generator's state as JS
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import struct
 import time
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -24,6 +27,13 @@ Record = dict[str, npt.NDArray[Any]]
 
 # A snapshot is taken after so many times the time that the last one took, if that is longer than was asked for.
 COST = 20.0
+
+
+# What a damaged archive makes of its readers: wrong marks, sizes, methods, checksums.
+DAMAGE = (
+    *(zipfile.BadZipFile, struct.error, zlib.error),
+    *(ValueError, EOFError, KeyError, OSError, RuntimeError, OverflowError, MemoryError),
+)
 
 
 class DamagedError(ValueError):
@@ -47,12 +57,26 @@ def write(path: Path, record: Mapping[str, npt.NDArray[Any]]) -> None:
 def read(path: Path, wanted: Callable[[str], bool] = lambda name: True) -> Record | None:
     """What was written, or those names that are wanted; None if nothing was."""
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files if wanted(name)}
+        with zipfile.ZipFile(path) as archive:
+            names = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
+            # Whole members, since only then zipfile looks at their checksums.
+            return {name: array_in(archive.read(entry)) for name, entry in names.items() if wanted(name)}
     except FileNotFoundError:
         return None
-    except (zipfile.BadZipFile, ValueError, EOFError, KeyError, OSError) as error:
+    except DAMAGE as error:
         raise DamagedError(f"{path} is damaged: {error}") from None
+
+
+def array_in(member: bytes) -> npt.NDArray[Any]:
+    """An array in NumPy's own form."""
+    return np.lib.format.read_array(io.BytesIO(member), allow_pickle=False)
+
+
+def entry(record: Mapping[str, npt.NDArray[Any]], name: str) -> npt.NDArray[Any]:
+    """What has that name; a record without it is that of something else."""
+    if name not in record:
+        raise DamagedError(f"a snapshot is damaged: it has no {name}")
+    return record[name]
 
 
 # Parts of a record ------------------------------------------------------------------------------------
@@ -109,7 +133,8 @@ def to_state(record: Record) -> ChainState:
     hyper = {name: array.item() for name, array in part("hyper", record).items()}
     moving = part("columns", record)
     columns = Columns(moving["X1"], moving["X2"]) if moving else None
-    return ChainState(record["W11"], record["W12"], record["T"], hyper, columns)
+    W11, W12, T = (entry(record, name) for name in ("W11", "W12", "T"))
+    return ChainState(W11, W12, T, hyper, columns)
 
 
 # When -------------------------------------------------------------------------------------------------

@@ -58,10 +58,10 @@ class Chain:
         """As it was."""
         moments = part("moments", record)
         return cls(
-            snapshots.to_generator(record["rng"]),
+            snapshots.to_generator(snapshots.entry(record, "rng")),
             snapshots.to_state(part("state", record)),
             Moments.unpack(moments) if moments else None,
-            int(record["count"]),
+            int(snapshots.entry(record, "count")),
         )
 
 
@@ -129,7 +129,7 @@ class MemoryStore:
 
     def unpack(self, record: Record) -> None:
         """Go on from there, perhaps with room for more draws than there was."""
-        self.filled = int(record["filled"])
+        self.filled = int(snapshots.entry(record, "filled"))
         for name, kept in part("arrays", record).items():
             self.arrays[name] = np.empty((self.draws, *kept.shape[1:]))
             self.arrays[name][: self.filled] = kept

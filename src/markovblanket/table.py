@@ -5,9 +5,10 @@ What cannot be modelled is refused here, by name, before anything runs.
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,10 @@ import numpy.typing as npt
 
 from markovblanket.contracts import Array
 from markovblanket.kinds import KINDS, Declared, columns
-from markovblanket.levels import Column
-from markovblanket.reading import NUMBERS, Source, frame_of, repeated, take_apart
+from markovblanket.levels import Column, cleaned, number, refused
+from markovblanket.names import Name, coordinates, names_asked, refuse_repeated, require, spelled, split
+from markovblanket.reading import Cells, Source, shown, take_apart
 from markovblanket.spans import spans
-
-Name = Hashable
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,12 +93,13 @@ def read_mixed(table: Any, query: Any, kinds: Mapping[Any, Declared] | None = No
 
 def read_whole(table: Any, asked: Sequence[Name], kinds: Mapping[Any, Declared] | None = None) -> MixedTable:
     """The same with all columns in the rest; those ``asked`` for must be there."""
-    declared = checked_kinds(kinds or {})
+    declared = checked_kinds({} if kinds is None else kinds)
     words = {str(level) for order in declared.values() if not isinstance(order, str) for level in order}
     source = take_apart(table, {*asked, *declared}, words)
     names = coordinates(source.names)
     check_size(source)
-    require(asked, (*names, *source.offered), "query")
+    declared = dict(zip(spelled(declared, names, "kinds:"), declared.values(), strict=True))
+    require(spelled(asked, names, "query"), (*names, *source.offered), "query")
     refuse_repeated(names)
     require(declared, (*names, *source.offered), "kinds:")
     return MixedTable(tuple(columns(source, names, declared)), (), names, names, row_names(table, source.rows))
@@ -119,10 +120,16 @@ def row_names(table: Any, rows: int) -> Any:
 
 def checked_kinds(kinds: Mapping[Any, Declared]) -> dict[Name, Declared]:
     """Declared kinds that exist, and declared orders as tuples."""
+    if not isinstance(kinds, Mapping):
+        raise TypeError(f"kinds={shown(kinds)}: must be a dict, such as {{'stage': 'ordinal'}}")
     for name, kind in kinds.items():
         if kind not in KINDS if isinstance(kind, str) else not isinstance(kind, Sequence | np.ndarray):
             raise ValueError(
-                f"kinds={{{name!r}: {kind!r}}}: a kind is one of {KINDS}, or a list of levels in order"
+                f"kinds={{{shown(name)}: {shown(kind)}}}: a kind is one of {KINDS}, or a list of levels in order"
+            )
+        if nested := [level for level in kind if not isinstance(level, str | Real | Decimal | np.bool_)]:
+            raise ValueError(
+                f"kinds={{{shown(name)}: [...]}}: a level is text or a number, not {shown(nested[0])}"
             )
     return {
         int(name) if isinstance(name, np.integer) else name: kind if isinstance(kind, str) else tuple(kind)
@@ -162,109 +169,62 @@ class Table:
 
 
 def read(table: Any, query: Any) -> Table:
-    """A pandas or polars frame, or a two-dimensional array, split into query and rest.
+    """Any table of numbers, split into query and rest.
 
     Raises
     ------
     ValueError
         If the table cannot be modelled; the message names the column and the way out.
     """
-    names, values = named_columns(table)
-    query_names, rest = split(names, query)
-    X1, X2 = (np.empty((len(values[0]), len(part))) for part in (query_names, rest))
-    place = dict(zip((*query_names, *rest), (*X1.T, *X2.T), strict=True))
-    for name, column in zip(names, values, strict=True):
-        place[name][:] = numeric(name, column)
-    dtypes = {name: column.dtype.name for name, column in zip(names, values, strict=True)}
-    plain = {name: dtype for name, dtype in dtypes.items() if dtype in NUMBERS}
-    return Table(X1, X2, query_names, rest, names, row_names(table, len(X1)), plain)
-
-
-def named_columns(table: Any) -> tuple[tuple[Name, ...], list[npt.NDArray[Any]]]:
-    """Names and columns of a frame; an array's columns are named by position."""
-    if isinstance(table, np.ma.MaskedArray):
-        table = np.ma.filled(table.astype(float), np.nan)
-    if isinstance(table, np.ndarray):
-        table = np.asarray(table)
-        if table.ndim != 2:
-            raise ValueError(f"a table has rows and columns; got an array of {table.ndim} dimension(s)")
-        return tuple(range(table.shape[1])), list(table.T)
-    frame = frame_of(table)
-    return coordinates(frame.columns), [column.to_numpy() for column in frame.iter_columns()]
-
-
-def coordinates(names: Iterable[Name]) -> tuple[Name, ...]:
-    """Names that an axis can carry: all whole numbers, or all text."""
-    names = tuple(int(name) if isinstance(name, np.integer) else name for name in names)
-    return names if all(type(name) is int for name in names) else tuple(str(name) for name in names)
-
-
-def split(names: Sequence[Name], query: Any) -> tuple[tuple[Name, ...], tuple[Name, ...]]:
-    """Query names as asked for, and all other names in the table's order."""
     asked = names_asked(query)
-    if not all(isinstance(name, int) for name in names):
-        asked = tuple(str(name) for name in asked)  # as the columns' own names were turned to text
-    if not asked:
-        raise ValueError("query is empty: name at least one column to ask about")
-    if extra := repeated(asked):
-        raise ValueError(f"query names {extra} more than once")
+    source = take_apart(table, set(asked))
+    names = coordinates(source.names)
+    check_size(source)
+    query_names, rest = split(names, asked)
+    X1, X2 = (np.empty((source.rows, len(part))) for part in (query_names, rest))
+    place = dict(zip((*query_names, *rest), (*X1.T, *X2.T), strict=True))
+    dtypes: dict[Name, str] = {}
+    for name, numbers, dtype in numbers_in(source, names):
+        place[name][:], dtypes[name] = numbers, dtype
+    return Table(X1, X2, query_names, rest, names, row_names(table, len(X1)), dtypes)
+
+
+def read_numbers(table: Any, asked: Sequence[Name]) -> MixedTable:
+    """The same, with all columns in the rest; those ``asked`` for must be there."""
+    source = take_apart(table, set(asked))
+    names = coordinates(source.names)
+    check_size(source)
+    require(spelled(asked, names, "query"), (*names, *source.offered), "query")
     refuse_repeated(names)
-    require(asked, names, "query")
-    chosen = set(asked)
-    rest = tuple(name for name in names if name not in chosen)
-    if not rest:
-        raise ValueError("every column is a query column: no variable is left to connect them to")
-    return asked, rest
+    found = {name: Column(name, "continuous", x, dtype=dtype) for name, x, dtype in numbers_in(source, names)}
+    return MixedTable(tuple(found[name] for name in names), (), names, names, row_names(table, source.rows))
 
 
-def refuse_repeated(names: Iterable[Name]) -> None:
-    """Refuse a table whose columns cannot be told apart."""
-    if extra := repeated(names):
-        raise ValueError(f"duplicate column names: {extra}; names must be unique")
+def numbers_in(source: Source, names: Sequence[Name]) -> Iterator[tuple[Name, Array, str]]:
+    """Every column as finite numbers: its name, they, and what type they had."""
+    for block in source.blocks:
+        for position, column in zip(block.positions, block.numbers.T, strict=True):
+            yield names[position], finite(names[position], column), block.dtype
+    for cells in source.cells:
+        yield names[cells.position], numeric(names[cells.position], cells), "float64"
 
 
-def names_asked(query: Any) -> tuple[Name, ...]:
-    """One name or several: text, or whole numbers."""
-    several = isinstance(query, Iterable) and not isinstance(query, str)
-    asked = tuple(int(name) if isinstance(name, np.integer) else name for name in (query if several else (query,)))
-    for name in asked:
-        if isinstance(name, bool | np.bool_ | float) or not isinstance(name, Hashable):
-            raise ValueError(f"query {name!r}: name columns by their names, or by position in an array")
-    return asked
+def numeric(name: Name, cells: Cells) -> Array:
+    """A column of anything as finite numbers; text that looks like numbers is text."""
+    values = [cleaned(name, value, ()) for value in cells.values]
+    if words := [value for value in values if isinstance(value, str)]:
+        raise refused(name, f"is not numeric (it holds {shown(words[0])})", "leave it out or code it as numbers")
+    return finite(name, np.array([np.nan if value is None else number(value) for value in values], dtype=float))
 
 
-def require(wanted: Iterable[Name], names: Sequence[Name], role: str) -> None:
-    """Refuse names that are not there, with the nearest one that is."""
-    present = set(names)
-    for name in wanted:
-        if name not in present:
-            near = difflib.get_close_matches(str(name), [str(other) for other in names], n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"{role} {name!r} is not a column of the table{hint}")
-
-
-def numeric(name: Name, column: npt.NDArray[Any]) -> Array:
+def finite(name: Name, column: npt.NDArray[Any]) -> Array:
     """A column of finite numbers, or a ValueError that names it."""
-    try:
-        numbers = column.astype(float) if is_numeric(column) else None
-    except (TypeError, ValueError, OverflowError):
-        numbers = None
-    if numbers is None:
-        raise ValueError(
-            f"column {name!r} is not numeric (dtype {column.dtype}); leave it out or code it as numbers"
-        )
+    numbers = column.astype(float)
     if missing := int(np.isnan(numbers).sum()):
-        raise ValueError(f"column {name!r} has {missing} missing cell(s); fill them in or leave it out")
+        raise refused(name, f"has {missing} missing cell(s)", "fill them in or leave it out")
     if np.isinf(numbers).any():
-        raise ValueError(f"column {name!r} has infinite values; replace them or leave it out")
+        raise refused(name, "has infinite values", "replace them or leave it out")
     return numbers
-
-
-def is_numeric(column: npt.NDArray[Any]) -> bool:
-    """Numbers and booleans, also as objects; text that looks like numbers is text."""
-    if column.dtype.kind == "O":
-        return not any(isinstance(value, str | bytes | complex) for value in column)
-    return column.dtype.kind in "fiub"
 
 
 @dataclass(frozen=True)
@@ -284,7 +244,9 @@ class Standardisation:
         # Rounding leaves a constant column a spread of about 1e-16 of its values.
         for name, width in zip(names, sd, strict=True):
             if width <= 1e-14:
-                raise ValueError(f"column {name!r} is constant, to rounding; leave it out or subtract an offset")
+                raise ValueError(
+                    f"column {shown(name)} is constant, to rounding; leave it out or subtract an offset"
+                )
         return cls(mean * reach, sd * reach)
 
     def apply(self, X: Array) -> Array:

@@ -12,6 +12,7 @@ from markovblanket.contracts import Array, Scatter
 from markovblanket.given import from_table
 from markovblanket.keeping import decide
 from markovblanket.posterior import Posterior
+from markovblanket.seeds import checked_seed
 from markovblanket.task import Task, described
 from markovblanket.threads import one_thread
 
@@ -79,7 +80,8 @@ def graphical_lasso(
     >>> sorted(posterior.blanket())
     ['Q1', 'Q2']
     """
-    schedule, seeds, prior = Schedule(warmup, draws, thin), np.random.SeedSequence(seed), GraphicalLasso(lam)
+    schedule, prior = Schedule(warmup, draws, thin), GraphicalLasso(lam)
+    seeds = np.random.SeedSequence(checked_seed(seed))
     with one_thread:  # as in the chains: the last bits must not depend on the number of cores
         given = from_table(table, query)
         sampler = WholeNetwork(whole(given.scatter), given.scatter.n, len(given.query), prior)

@@ -19,10 +19,22 @@ KEEP = ("auto", "draws", "summary", "disk")
 SIMULATED = ("continuous", "mixed", "binary", "ordinal", "count")
 INTERRUPTED = 130
 
-PROBABILITY = click.FloatRange(0, 1, min_open=True, max_open=True)
+
+class Within(click.FloatRange):
+    """A range without NaN, which is neither below nor above it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """A number in the range."""
+        number = super().convert(value, param, ctx)
+        if number != number:
+            self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
+        return number
+
+
+PROBABILITY = Within(0, 1, min_open=True, max_open=True)
 COUNT: dict[str, Any] = {"type": click.IntRange(min=1), "metavar": "N"}
 SHARE: dict[str, Any] = {"type": PROBABILITY, "metavar": "P"}
-BELOW_ONE: dict[str, Any] = {"type": click.FloatRange(0, 1, max_open=True), "metavar": "P"}
+BELOW_ONE: dict[str, Any] = {"type": Within(0, 1, max_open=True), "metavar": "P"}
 SEED: dict[str, Any] = {"type": click.IntRange(min=0), "metavar": "N", "show_default": "fresh"}
 FOLDER = click.Path(path_type=Path)
 
@@ -135,9 +147,9 @@ def fit(**options: Any) -> int:
 
     FOLDER gets report.html, edges.csv, network.svg, network.graphml, settings.json, fit.log, and the draws in
     posterior/, which markovblanket.load() reads; they appear when all is done, or not at all. Until then, and
-    after it, checkpoint/ has what `markovblanket resume` needs to go on. Names in edges.csv
-    are exactly those of the table, also if they begin with = + - or @, which a spreadsheet may take for formulas:
-    import them as text.
+    after it, checkpoint/ has what `markovblanket resume` needs to go on. In edges.csv, names that begin with
+    = + - or @, which a spreadsheet would run as formulas, or with ' itself, have a ' before them; everywhere else
+    they are exactly those of the table.
     """
     from markovblanket.cli.fitting import asked, run
 
@@ -195,7 +207,7 @@ def report(**options: Any) -> int:
 @click.option("--rest", **COUNT, default=200, help="Remaining variables: V1, V2, ...")
 @click.option("--kinds", type=click.Choice(SIMULATED), default="continuous", help="Of the columns.")
 @click.option("--missing", **BELOW_ONE, default=0.0, help="Share of missing cells.")
-@click.option("--density", type=click.FloatRange(0, 1), metavar="P", default=0.05, help="Share of edges.")
+@click.option("--density", type=Within(0, 1), metavar="P", default=0.05, help="Share of edges.")
 @click.option("--seed", **SEED, help="The same seed, the same table.")
 @click.option("-o", "--out", type=FOLDER, required=True, metavar="FOLDER", help="Where the table goes.")
 @FORCE

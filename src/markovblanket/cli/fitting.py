@@ -169,7 +169,8 @@ def take_draws(folder: Path, posterior: Posterior) -> None:
 def beware(edges: pd.DataFrame, diagnostics: Diagnostics) -> None:
     """What a reader of the results must know."""
     if names := results.formulas(edges):
-        warn(f"{results.EDGES}: a spreadsheet may take {names[0]!r} for a formula; import names as text")
+        mark = f"{results.MARK}{names[0]}"
+        warn(f"{results.EDGES}: a spreadsheet would take {names[0]!r} for a formula, so it is written as {mark!r}")
     if not diagnostics.converged:
         warn(f"not converged: {diagnostics.problems[0]}{more(diagnostics)}. Ask for more --warmup and --draws")
 

@@ -104,8 +104,8 @@ def told(after: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; {after}") from None
-    except OSError as error:
-        raise Failed(f"{error}; {after}") from error
+    except (OSError, MemoryError) as error:
+        raise Failed(f"{str(error) or 'out of memory'}; {after}") from error
 
 
 @contextmanager

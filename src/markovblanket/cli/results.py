@@ -23,8 +23,8 @@ NEEDS: dict[str, tuple[tuple[str, ...], str]] = {
 }
 # Characters that no XML file may hold.
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-# What a spreadsheet takes for a formula.
-FORMULA = ("=", "+", "-", "@")
+# What a spreadsheet takes for a formula; and the mark before it, by which it is text.
+FORMULA, MARK = ("=", "+", "-", "@", "\t", "\r", "\n"), "'"
 
 
 def write(folder: Path, posterior: Posterior, edges: pd.DataFrame, rule: dict[str, Any]) -> None:
@@ -34,7 +34,7 @@ def write(folder: Path, posterior: Posterior, edges: pd.DataFrame, rule: dict[st
     """
     if not (folder / POSTERIOR).exists():
         posterior.save(folder / POSTERIOR)
-    edges.to_csv(folder / EDGES, index=False)
+    inert(edges).to_csv(folder / EDGES, index=False)
     nx.write_graphml(printable(posterior.graph(**rule)), folder / GRAPH)
     if possible(PICTURE):
         draw(folder / PICTURE, posterior, rule)
@@ -78,7 +78,18 @@ def printable(graph: nx.Graph) -> nx.Graph:
     return nx.relabel_nodes(graph, {name: FORBIDDEN.sub("\ufffd", str(name)) for name in graph})
 
 
+def inert(edges: pd.DataFrame) -> pd.DataFrame:
+    """With a mark before the names that a spreadsheet would run, and before those that have one: take one off, and
+    every name is again what it was.
+    """
+
+    def marked(name: Any) -> Any:
+        return f"{MARK}{name}" if isinstance(name, str) and name.startswith((*FORMULA, MARK)) else name
+
+    return edges.assign(**{role: edges[role].map(marked) for role in ("query", "variable") if role in edges})
+
+
 def formulas(edges: pd.DataFrame) -> list[str]:
-    """The names that a spreadsheet may take for formulas."""
+    """The names that a spreadsheet would take for formulas."""
     names = dict.fromkeys([*edges["query"], *edges["variable"]])
-    return [str(name) for name in names if str(name).startswith(FORMULA)]
+    return [name for name in names if isinstance(name, str) and name.startswith(FORMULA)]

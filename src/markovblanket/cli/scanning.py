@@ -81,9 +81,9 @@ def workers(address: str | None) -> Iterator[None]:
 
 def write(out: Path, found: Scan, rule: str) -> list[str]:
     """The edges, the fits, and the network as a graph and as a picture."""
-    found.edges(rule).to_csv(out / results.EDGES, index=False)
+    results.inert(found.edges(rule)).to_csv(out / results.EDGES, index=False)
     names = found.fits["query"].map(lambda query: ", ".join(map(str, query)))
-    found.fits.assign(query=names).to_csv(out / FITS, index=False)
+    results.inert(found.fits.assign(query=names)).to_csv(out / FITS, index=False)
     nx.write_graphml(results.printable(found.graph(rule)), out / results.GRAPH)
     if not results.possible(results.PICTURE):
         return [results.EDGES, FITS, results.GRAPH]

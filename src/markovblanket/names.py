@@ -1,0 +1,85 @@
+"""Names of columns: as an axis carries them, as a question names them, and those that are not there."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from markovblanket.reading import repeated, shown
+
+Name = Hashable
+BY_NAME = "name columns by their names, or by position in an array"
+
+
+def coordinates(names: Iterable[Name]) -> tuple[Name, ...]:
+    """Names that an axis can carry: all whole numbers, or all text."""
+    names = tuple(int(name) if isinstance(name, np.integer) else name for name in names)
+    if all(type(name) is int and abs(name) < 2**63 for name in names):
+        return names
+    text = tuple(str(name) for name in names)
+    if not writable("".join(text)):
+        bad = next(name for name in text if not writable(name))
+        raise ValueError(f"column name {shown(bad)} has a character that files cannot hold; rename it")
+    return text
+
+
+def writable(text: str) -> bool:
+    """Whether a file gives text back as it was: no NUL, which ends it in places, and no half of a character."""
+    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def split(names: Sequence[Name], query: Any) -> tuple[tuple[Name, ...], tuple[Name, ...]]:
+    """Query names as asked for, and all other names in the table's order."""
+    asked = spelled(names_asked(query), names, "query")
+    if not asked:
+        raise ValueError("query is empty: name at least one column to ask about")
+    if extra := repeated(asked):
+        raise ValueError(f"query names {extra} more than once")
+    refuse_repeated(names)
+    require(asked, names, "query")
+    chosen = set(asked)
+    rest = tuple(name for name in names if name not in chosen)
+    if not rest:
+        raise ValueError("every column is a query column: no variable is left to connect them to")
+    return asked, rest
+
+
+def refuse_repeated(names: Iterable[Name]) -> None:
+    """Refuse a table whose columns cannot be told apart."""
+    if extra := repeated(names):
+        raise ValueError(f"duplicate column names: {extra}; names must be unique")
+
+
+def names_asked(query: Any) -> tuple[Name, ...]:
+    """One name or several."""
+    query = query.tolist() if isinstance(query, np.ndarray) else query
+    several = isinstance(query, Iterable) and not isinstance(query, str | bytes)
+    asked = tuple(int(name) if isinstance(name, np.integer) else name for name in (query if several else (query,)))
+    for name in asked:
+        if not isinstance(name, Hashable):
+            raise ValueError(f"query {shown(name)}: {BY_NAME}")
+    return asked
+
+
+def spelled(asked: Iterable[Name], names: Sequence[Name], role: str) -> tuple[Name, ...]:
+    """Names as those of the columns are: text, or whole numbers, of which 1.0 and True are none."""
+    if not all(isinstance(name, int) for name in names):
+        return tuple(str(name) for name in asked)
+    for name in asked:
+        if isinstance(name, bool | np.bool_ | float):
+            raise ValueError(f"{role} {shown(name)}: {BY_NAME}")
+    return tuple(asked)
+
+
+def require(wanted: Iterable[Name], names: Sequence[Name], role: str) -> None:
+    """Refuse names that are not there, with the nearest one that is."""
+    present = set(names)
+    for name in wanted:
+        if name not in present:
+            known = {str(other): other for other in names}
+            near = difflib.get_close_matches(str(name), known, n=1)
+            hint = f"; did you mean {shown(known[near[0]])}?" if near else ""
+            raise ValueError(f"{role} {shown(name)} is not a column of the table{hint}")
