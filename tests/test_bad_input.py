@@ -401,7 +401,7 @@ OPTIONS: dict[str, tuple[Callable[[], mb.Posterior], Answer]] = {
     "seed=10^40": (option(seed=10**40), lambda posterior: posterior.settings["seed"] == str(10**40)),
     "draws=0": (option(draws=0), f"draws=0: {COUNT} 1"),
     "draws=1": (option(draws=1), lambda posterior: posterior.W12.sizes["draw"] == 1),
-    "draws='5'": (option(draws="5"), f"draws='5': {COUNT} 1"),
+    "draws='5'": (option(draws="5"), "draws='5': a whole number, or 'auto'"),
     "draws=10^20": (
         option(draws=10**20),
         "draws=100000000000000000000: must be a whole number, at most 2147483647",

@@ -11,6 +11,7 @@ import pytest
 
 import markovblanket as mb
 from markovblanket.cli import main
+from markovblanket.cli.results import inert
 from markovblanket.scan import Fits
 
 SHORT = ["--chains", "1", "--warmup", "20", "--draws", "30", "--seed", "1", "--jobs", "1"]
@@ -34,16 +35,17 @@ def test_files_say_what_the_library_says(here, capsys, rule):
     assert main(["scan", "table.csv", "--out", "scan", "--rule", rule, *SHORT]) == 0
     found = library(here)
     edges = pd.read_csv("scan/edges.csv")
-    pd.testing.assert_frame_equal(edges, found.edges(rule), check_dtype=False, rtol=1e-12)
+    pd.testing.assert_frame_equal(edges, inert(found.edges(rule)), check_dtype=False, rtol=1e-12)
     assert set(nx.read_graphml("scan/network.graphml").edges) == set(found.graph(rule).edges)
     fits = pd.read_csv("scan/fits.csv", dtype={"seed": str})
-    assert fits["query"].tolist() == [query[0] for query in found.fits["query"]]
+    assert fits["query"].tolist() == ["'=1+1" if name == "=1+1" else name for (name,) in found.fits["query"]]
     assert fits["seed"].map(int).tolist() == found.fits["seed"].tolist()
     text = "".join(ElementTree.parse("scan/network.svg").getroot().itertext())
-    assert all(str(name) in text for name in {*edges["query"], *edges["variable"]})
+    assert all(name in text for pair in found.graph(rule).edges for name in pair)
     shown = capsys.readouterr()
     assert f"{len(edges)} edge" in shown.out
     assert "7 fits in " in shown.out
+    assert "a spreadsheet would take '=1+1' for a formula" in shown.err
     bad = int((~found.fits["converged"]).sum())
     assert f"warning: not converged: {bad} of 7 fits, see fits.csv." in shown.err
 
@@ -52,7 +54,9 @@ def test_sets_are_told_apart_and_names_may_hold_commas(here):
     command = ["scan", "table.csv", "-q", 'Q1,"a, b"', "-q", "Q2", "--out", "scan", "--quiet", *SHORT]
     assert main(command) == 0
     wanted = library(here, queries=[["Q1", "a, b"], ["Q2"]])
-    pd.testing.assert_frame_equal(pd.read_csv("scan/edges.csv"), wanted.edges(), check_dtype=False, rtol=1e-12)
+    pd.testing.assert_frame_equal(
+        pd.read_csv("scan/edges.csv"), inert(wanted.edges()), check_dtype=False, rtol=1e-12
+    )
     assert pd.read_csv("scan/fits.csv")["query"].tolist() == ["Q1, a, b", "Q2"]
 
 

@@ -87,7 +87,7 @@ def test_a_column_may_be_asked_for_by_its_own_name_whatever_it_is(names):
     frame = pd.DataFrame(X)
     frame.columns = pd.Index(names, dtype=object, tupleize_cols=False)
     for margins in ("auto", "gaussian"):
-        assert mb.estimate(frame, [names[0]], margins=margins, **QUICK).query == [str(names[0])]
+        assert mb.estimate(frame, [names[0]], **QUICK | {"margins": margins}).query == [str(names[0])]
 
 
 def test_names_of_the_package_stay_functions():

@@ -261,7 +261,6 @@ def killed_once(marker: Path, k: int) -> int:
     return -1
 
 
-@pytest.mark.filterwarnings("ignore:A worker stopped:UserWarning")
 def test_tasks_of_a_lost_process_are_done_again(tmp_path):
     calls = [joblib.delayed(killed_once)(tmp_path / "marker", k) for k in range(4)]
     told: list[int] = []
@@ -273,7 +272,6 @@ def always_killed() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-@pytest.mark.filterwarnings("ignore:A worker stopped:UserWarning")
 def test_processes_that_always_end_are_given_up(tmp_path):
     with pytest.raises(RuntimeError, match=f"^processes ended {TRIES} times before their tasks did, perhaps for"):
         all_done(lambda: [joblib.delayed(always_killed)() for _ in range(2)], 2)

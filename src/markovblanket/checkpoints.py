@@ -53,7 +53,8 @@ def begin(folder: Path, write_data: Callable[[Path], None]) -> None:
     """The data, before the plan: with that, the folder is whole."""
     shutil.rmtree(folder / TABLE, ignore_errors=True)
     write_data(folder)
-    seals.write(folder / TABLE)
+    if (folder / TABLE).exists():  # a scan has none
+        seals.write(folder / TABLE)
 
 
 def write(folder: Path, plan: Mapping[str, Any]) -> None:

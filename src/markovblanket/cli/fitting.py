@@ -168,11 +168,16 @@ def take_draws(folder: Path, posterior: Posterior) -> None:
 
 def beware(edges: pd.DataFrame, diagnostics: Diagnostics) -> None:
     """What a reader of the results must know."""
+    beware_formulas(edges)
+    if not diagnostics.converged:
+        warn(f"not converged: {diagnostics.problems[0]}{more(diagnostics)}. Ask for more --warmup and --draws")
+
+
+def beware_formulas(edges: pd.DataFrame) -> None:
+    """Names are not quite what they were."""
     if names := results.formulas(edges):
         mark = f"{results.MARK}{names[0]}"
         warn(f"{results.EDGES}: a spreadsheet would take {names[0]!r} for a formula, so it is written as {mark!r}")
-    if not diagnostics.converged:
-        warn(f"not converged: {diagnostics.problems[0]}{more(diagnostics)}. Ask for more --warmup and --draws")
 
 
 def estimated(question: Question, checkpoint: Path, log: Log, progress: bool) -> Posterior:

@@ -14,7 +14,7 @@ import numpy as np
 
 from markovblanket.cli import asking, folders, results, summary
 from markovblanket.cli.asking import BadInput
-from markovblanket.cli.fitting import NOT_CONVERGED, UNREADABLE, UNWRITABLE, reason, warn
+from markovblanket.cli.fitting import NOT_CONVERGED, UNREADABLE, UNWRITABLE, beware_formulas, reason, warn
 from markovblanket.scan import EACH, scan
 from markovblanket.scanned import Scan
 
@@ -44,6 +44,7 @@ def run(
         written = write(out, found, rule)
     if not quiet:
         tell(found, rule, f"in {time.perf_counter() - begin:.0f} s", f"Written to {out}/: {', '.join(written)}")
+    beware_formulas(found.edges(rule))
     if bad := int((~found.fits["converged"]).sum()):
         warn(f"not converged: {bad:,} of {len(found.fits):,} fits, see {FITS}. Ask for more --warmup and --draws")
     return NOT_CONVERGED if strict and bad else 0
