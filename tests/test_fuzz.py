@@ -283,7 +283,7 @@ def test_any_file_is_fitted_or_refused(tmp_path, no_pictures, content):
 @pytest.mark.slow
 def test_many_files_are_fitted_or_refused(tmp_path, no_pictures):
     codes = []
-    rung(400)(given(files)(lambda content: codes.append(fit_file(tmp_path, content))))()
+    rung(200)(given(files)(lambda content: codes.append(fit_file(tmp_path, content))))()
     assert 0.05 < np.mean(np.array(codes) == 0) < 0.9
 
 
@@ -377,7 +377,7 @@ def test_damage_is_named_or_does_no_harm(tmp_path, whole, wounds):
 @pytest.mark.slow
 def test_much_damage_is_named_or_does_no_harm(tmp_path, whole):
     said = []
-    rung(600)(given(wounds())(lambda one: said.append(hurt(tmp_path, whole, one))))()
+    rung(200)(given(wounds())(lambda one: said.append(hurt(tmp_path, whole, one))))()
     assert {"same", "DamagedError"} <= set(said)
     assert said.count("DamagedError") > 0.5 * len(said)
 
