@@ -20,6 +20,7 @@ from markovblanket.scatter import from_columns
 from markovblanket.second_look import candidates, prior_of
 from markovblanket.solvers import Dual
 from markovblanket.threads import one_thread
+from markovblanket.workers import all_done, shipped
 
 # Candidates, multiplications at most.
 LEAST = 0.05
@@ -46,11 +47,10 @@ def other_ends(
     prior_of(posterior)  # refuses what has none
     if not names:
         return other, "at none: no edge is likely"
-    look = BriefLook.of(posterior)
-    shares = joblib.Parallel(n_jobs=n_jobs)(
-        joblib.delayed(look.shares)(child, posterior.variables.index(name))
-        for child, name in zip(seeds.spawn(len(names)), names, strict=True)
-    )
+    look, place = BriefLook.of(posterior), {name: j for j, name in enumerate(posterior.variables)}
+    asked = list(zip(seeds.spawn(len(names)), map(place.__getitem__, names), strict=True))
+    with shipped(look):
+        shares = all_done(lambda: [joblib.delayed(BriefLook.shares)(look, *one) for one in asked], n_jobs)
     other[names] = np.array(shares).reshape(len(names), len(other)).T
     return other, f"at {len(names)} variables"
 

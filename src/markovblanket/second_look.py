@@ -33,6 +33,7 @@ from markovblanket.store import Chain, KeepDraws, MemoryStore
 from markovblanket.summaries import convergence, take
 from markovblanket.table import MixedTable, about
 from markovblanket.threads import one_thread
+from markovblanket.workers import all_done, shipped
 
 
 def second_look(
@@ -156,10 +157,9 @@ class Look:
 
     def all_weights(self, seeds: np.random.SeedSequence, names: Sequence[Name], n_jobs: int | None) -> Array:
         """Of all candidates: (candidate, chain, draw, query)."""
-        children = seeds.spawn(len(names))
-        seen = joblib.Parallel(n_jobs=n_jobs)(
-            joblib.delayed(self.weights)(child, name) for child, name in zip(children, names, strict=True)
-        )
+        asked = list(zip(seeds.spawn(len(names)), names, strict=True))
+        with shipped(self):
+            seen = all_done(lambda: [joblib.delayed(Look.weights)(self, *one) for one in asked], n_jobs)
         return np.array(seen).reshape(len(names), self.chains, self.schedule.draws, len(self.table.query))
 
     def weights(self, seed: np.random.SeedSequence, name: Name) -> Array:
