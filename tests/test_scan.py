@@ -68,6 +68,10 @@ def test_neither_jobs_nor_backend_change_a_number(made, each, backend):
         equal(mb.scan(made.table, n_jobs=2, **SHORT), each)
 
 
+def test_every_fit_has_random_numbers_of_its_own(each):
+    assert each.fits["seed"].is_unique
+
+
 def test_an_array_and_a_file_give_the_same(made, each, tmp_path):
     made.table.to_csv(tmp_path / "table.csv", index=False)
     equal(mb.scan(tmp_path / "table.csv", **SHORT), each)
