@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from markovblanket.keeping import Keeping
 from markovblanket.observed import Observed
 from markovblanket.posterior import Posterior
 from markovblanket.snapshots import Saver
+from markovblanket.threads import one_thread
 
 # The branch of the seed's tree on which second looks are; those of the chains are counted from 0.
 SECOND = 2**31
@@ -96,7 +98,8 @@ class Task:
     def looked_at_again(self, posterior: Posterior, n_jobs: int | None) -> Posterior:
         """With probabilities of the likely edges from their other ends, if wished."""
         seeds = np.random.SeedSequence(self.seeds.entropy, spawn_key=(SECOND,))
-        posterior.inclusion_other, why = other_ends(posterior, self.second_look, seeds, n_jobs)
+        with one_thread:  # here already: to enter it anew for each candidate takes time
+            posterior.inclusion_other, why = other_ends(posterior, self.second_look, seeds, n_jobs)
         posterior.settings["second_look"] = {"asked": self.second_look, "taken": why}
         self.keeping.keep_second_look(posterior)
         return posterior
@@ -138,11 +141,16 @@ def described(given: Given, parts: Mapping[str, Any]) -> dict[str, Any]:
         role: {"name": type(part).__name__, **(asdict(part) if hasattr(part, "__dataclass_fields__") else {})}
         for role, part in parts.items()
     }
-    packages = ("markovblanket", "numpy", "scipy")
-    versions = {"python": platform.python_version()} | {name: metadata.version(name) for name in packages}
     p, q = given.scatter.S12.shape
     data = {"n": given.scatter.n, "p": p, "q": q, "sha256": given.fingerprint}
-    return {"data": data, "margins": given.margins, **by_role, "versions": versions}
+    return {"data": data, "margins": given.margins, **by_role, "versions": dict(versions())}
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Of what the numbers depend on; looked up once, as that reads a file for each package."""
+    packages = ("markovblanket", "numpy", "scipy")
+    return {"python": platform.python_version()} | {name: metadata.version(name) for name in packages}
 
 
 def require_wish(second_look: object) -> None:
