@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from markovblanket.contracts import Draw, SweepInfo
-from markovblanket.progress import Board, moments_in, worst_rhat
+from markovblanket.progress import PATIENCE, Board, line, moments_in, worst_rhat
+from markovblanket.showing import Chain
 
 
 def board_at(path, chains):
@@ -44,6 +45,21 @@ def test_nothing_is_drawn_when_nobody_watches(capfd):
     with Board.open(2, warmup=1, sweeps=3, draws=2, visible=False) as board:
         count_up(board, 0, 3)
     assert capfd.readouterr() == ("", "")
+
+
+def test_who_waits_for_the_first_sweep_is_told_why():
+    """In 80 columns; also if a run goes on from where it was, and no longer once a chain has moved."""
+    times = iter(range(100))
+    chains = [Chain(10, 5, clock=lambda: float(next(times))) for _ in range(2)]
+    for chain in chains:
+        chain.reach(4)
+    told = line(chains, PATIENCE + 1, np.nan)
+    assert "compiles" in told
+    assert len(told) < 80
+    assert not line(chains, PATIENCE - 1, np.nan)
+    chains[1].reach(5)
+    assert not line(chains, PATIENCE + 1, np.nan)
+    assert "1.250" in line(chains, PATIENCE + 1, 1.25)
 
 
 def drawn(value: float) -> Draw:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ from markovblanket.showing import Bars, Chain, bars
 
 INTERVAL = 0.2
 SLICES = 32
+# Seconds without a sweep before the bars tell what may be the reason.
+PATIENCE = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,14 +168,14 @@ def halved(moments: Array) -> Iterable[Array]:
 @contextmanager
 def _watch(shown: Bars, board: Board, warmup: int, sweeps: int) -> Iterator[None]:
     """Redraw from a thread until the block ends; a chain that is not done by then has been stopped."""
-    chains = [Chain(sweeps, warmup) for _ in range(board.chains)]
+    chains, begun = [Chain(sweeps, warmup) for _ in range(board.chains)], time.monotonic()
     done = threading.Event()
 
     def redraw() -> None:
         for chain, count in zip(chains, board.counts(), strict=True):
             chain.reach(int(count))
             chain.stopped = done.is_set()
-        shown.show(chains, agreement(board.worst_rhat()))
+        shown.show(chains, line(chains, time.monotonic() - begun, board.worst_rhat()))
 
     def loop() -> None:
         while not done.wait(INTERVAL):
@@ -189,6 +192,8 @@ def _watch(shown: Bars, board: Board, warmup: int, sweeps: int) -> Iterator[None
         redraw()
 
 
-def agreement(rhat: float) -> str:
-    """A line for all chains."""
+def line(chains: Sequence[Chain], waited: float, rhat: float) -> str:
+    """About all chains: why there is no sweep yet, or how well they agree."""
+    if waited > PATIENCE and not any(chain.speed for chain in chains):
+        return "no sweep yet: the first run after an installation compiles for a minute or two"
     return "" if np.isnan(rhat) else f"worst R-hat so far {rhat:.3f}"
