@@ -2,9 +2,10 @@
 
     python studies/proteins.py FOLDER [--jobs 1] [--out proteins/]
 
-FOLDER holds `tcga_crc_rppa`: colorectal tumours of 491 patients, about 200 proteins and their states. Three scans:
-of all patients, and of two halves that have no patient in common. What one half is sure of should be found in the
-other. Known biology serves as a positive control: a protein and its phosphorylated form should be neighbours.
+FOLDER holds `tcga_crc_rppa`: colorectal tumours of 491 patients, 196 proteins and their states (12 more were not
+measured in all of them, and are left out). Three scans: of all patients, and of two halves that have no patient in
+common. What one half is sure of should be found in the other. Known biology serves as a positive control: a
+protein and its phosphorylated form should be neighbours.
 
 Every fit is kept in the folder `--out`, and a scan that was stopped goes on from there. The page, its picture and
 its tables go to docs/studies.
@@ -35,7 +36,7 @@ Pair = frozenset[str]
 def tables(folder: Path) -> dict[str, pd.DataFrame]:
     """All patients, and two halves of them."""
     whole, traits, *_ = clinical.rppa(folder)
-    whole = whole.drop(columns=traits)
+    whole = whole.drop(columns=traits).dropna(axis=1)
     first = np.random.default_rng(1).permutation(len(whole)) < len(whole) // 2
     return {"all": whole, "first": whole[first], "second": whole[~first]}
 

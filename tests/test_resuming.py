@@ -11,13 +11,14 @@ import signal
 import subprocess
 import warnings
 from functools import partial
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import markovblanket as mb
-from markovblanket import checkpoints, snapshots
+from markovblanket import checkpoints, disk, snapshots
 from markovblanket.gibbs import Blanket
 
 SCHEDULE = {"chains": 2, "warmup": 60, "draws": 40, "thin": 2}
@@ -292,10 +293,42 @@ def test_a_summary_cannot_be_divided_anew(tmp_path):
         resumed(tmp_path / "run", draws=79)
 
 
-def test_draws_on_disk_do_not_grow(tmp_path):
+def test_draws_on_disk_grow(tmp_path, monkeypatch):
+    """Twice, and from a block that was not full; all as a longer run has it, in memory and read back."""
+    monkeypatch.setattr(disk, "BLOCK", 7 * 2 * 8)
+    run, folder = tmp_path / "run", tmp_path / "draws"
+    assert fitted(checkpoint=run, keep=folder).draws["W12"].encoding["chunks"][1] == 7
+    for more in (80, 163):
+        grown, knew = resumed(run, draws=more), fitted(draws=more, keep=tmp_path / f"longer-{more}")
+        for posterior in (grown, mb.load(folder)):
+            for name, array in knew.draws.variables.items():
+                np.testing.assert_array_equal(posterior.draws[name].values, array.values)
+            np.testing.assert_allclose(posterior.edges(all=True)["weight"], knew.edges(all=True)["weight"])
+            assert posterior.settings["draws"] == more
+            pd.testing.assert_frame_equal(posterior.inclusion_other, knew.inclusion_other)
+
+
+@pytest.mark.parametrize("place", ["markovblanket.disk.grow", "markovblanket.disk.DiskStore.append"])
+def test_draws_on_disk_that_stop_while_they_grow_go_on(tmp_path, monkeypatch, place):
+    """Until it has grown, no posterior is in the folder that says it were whole."""
+    run, folder = tmp_path / "run", tmp_path / "draws"
+    fitted(checkpoint=run, keep=folder)
+    with monkeypatch.context() as patch:
+        patch.setattr(place, Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            resumed(run, draws=80)
+    with pytest.raises(FileNotFoundError, match=r"it has no settings\.json"):
+        mb.load(folder)
+    assert mb.status(run).chains["draws"].tolist() == [40, 40]
+    grown, whole = resumed(run, draws=80), fitted(draws=80)
+    np.testing.assert_array_equal(grown.draws["W11"], whole.draws["W11"])
+    np.testing.assert_array_equal(grown.W12.values, whole.W12.values.astype(np.float32))
+
+
+def test_draws_on_disk_have_statistics_that_cannot_be_divided_anew(tmp_path):
     fitted(checkpoint=tmp_path / "run", keep=tmp_path / "draws")
-    with pytest.raises(ValueError, match="a run that keeps its draws on disk cannot grow"):
-        resumed(tmp_path / "run", draws=80)
+    with pytest.raises(ValueError, match=r"on disk, with a summary, grows to at least twice its draws, here 80"):
+        resumed(tmp_path / "run", draws=79)
 
 
 def test_a_folder_in_use_is_refused(run):

@@ -86,10 +86,6 @@ def test_a_run_that_was_stopped_between_rounds_goes_on(clinic, rounds, tmp_path)
             {"draws": "auto", "budget": 90},
             r"^budget=90: 50 sweeps of warm-up and 50 draws are more than that$",
         ),
-        (
-            {"draws": "auto", "keep": "here/"},
-            r"^draws='auto': a run that keeps its draws on disk cannot grow; ask",
-        ),
     ],
 )
 def test_what_cannot_be_is_refused(clinic, options, message):
@@ -104,6 +100,14 @@ def test_a_summary_grows_as_well(clinic, rounds):
     assert found.draws.sizes["draw"] == rounds[-1]
     known = mb.estimate(clinic.table, clinic.query, draws=rounds[-1], **SHORT)
     np.testing.assert_allclose(found.edges(all=True)["weight"], known.edges(all=True)["weight"], rtol=1e-9)
+
+
+def test_draws_on_disk_grow_as_well(clinic, rounds, tmp_path):
+    found = mb.estimate(clinic.table, clinic.query, draws="auto", keep=tmp_path / "draws", **SHORT)
+    assert len(rounds) > 1
+    known = mb.estimate(clinic.table, clinic.query, draws=rounds[-1], **SHORT)
+    for posterior in (found, mb.load(tmp_path / "draws")):
+        np.testing.assert_array_equal(posterior.W12.values, known.W12.values.astype(np.float32))
 
 
 def test_a_checkpoint_takes_no_other_word(clinic, tmp_path):

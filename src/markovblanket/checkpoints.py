@@ -142,12 +142,12 @@ def refuse_other(folder: Path, begun: Mapping[str, Any], plan: Mapping[str, Any]
 
 def require_growth(folder: Path, kept: str, draws: int, more: int) -> None:
     """Refuse more draws where there is no room for them."""
-    if kept in ("disk", "scan"):
-        what = "a run that keeps its draws on disk" if kept == "disk" else "a scan"
-        raise ValueError(f"{folder}: {what} cannot grow")
-    if kept == "summary" and not can_grow(draws, more):
+    if kept == "scan":
+        raise ValueError(f"{folder}: a scan cannot grow")
+    if kept != "draws" and not can_grow(draws, more):
+        what = "keeps a summary" if kept == "summary" else "keeps its draws on disk, with a summary,"
         raise ValueError(
-            f"{folder}: a run that keeps a summary grows to at least twice its draws, here {2 * draws}, "
+            f"{folder}: a run that {what} grows to at least twice its draws, here {2 * draws}, "
             "and not beyond 65535"
         )
 

@@ -18,16 +18,19 @@ from markovblanket.store import AXES, EFFORT, Chain, KeepSummary, SummaryStore, 
 # Numbers in a block, about 8 megabytes of W12; a block has at least one draw.
 BLOCK = 2**21
 SINGLE = "W12"
+# Zarr's copy of the metadata of all arrays.
+CONSOLIDATED = ".zmetadata"
 ATTRIBUTES = {"precision": f"{SINGLE} is rounded to float32 as it is written; all else is float64"}
 
 
 @dataclass
 class DiskStore:
-    """Blocks of draws to a group that exists; statistics and what is small to memory as well."""
+    """Blocks of ``size`` draws to a group that exists; statistics and what is small to memory as well."""
 
     path: Path
     chain: int
     summary: SummaryStore
+    size: int
     block: dict[str, npt.NDArray[Any]] = field(default_factory=dict, init=False)
     filled: int = field(default=0, init=False)
 
@@ -36,14 +39,12 @@ class DiskStore:
         self.summary.append(draw)
         kept = on_disk(draw)
         if not self.block:
-            size = draws_per_block(self.summary.draws, draw.W12.size)
-            self.block = {name: np.empty((size, *np.shape(value)), kind(name)) for name, value in kept.items()}
-        size = len(self.block[SINGLE])
+            self.block = {k: np.empty((self.size, *np.shape(value)), kind(k)) for k, value in kept.items()}
         for name, value in kept.items():
-            self.block[name][self.filled % size] = value
+            self.block[name][self.filled % self.size] = value
         self.filled += 1
-        if self.filled % size == 0 or self.filled == self.summary.draws:
-            self._write((self.filled - 1) // size * size)
+        if self.filled % self.size == 0 or self.filled == self.summary.draws:
+            self._write((self.filled - 1) // self.size * self.size)
 
     def collect(self) -> Record:
         """What is in memory."""
@@ -60,9 +61,7 @@ class DiskStore:
 
     def _write(self, begin: int) -> None:
         """The block that begins with so many draws before it."""
-        import zarr
-
-        group = zarr.open_group(self.path, mode="r+", zarr_format=2, use_consolidated=False)
+        group = opened(self.path)
         for name, block in self.block.items():
             array: Any = group[name]
             array[self.chain, begin : self.filled] = block[: self.filled - begin]
@@ -77,7 +76,7 @@ class KeepOnDisk:
     watches: bool = field(default=True, init=False)
 
     def stores(self, chains: Sequence[Chain]) -> list[DiskStore]:
-        """The group, still empty unless the run goes on, and a store for each chain."""
+        """The group, still empty unless the run goes on, with room for all draws; and a store for each chain."""
         state, draws = chains[0].state, self.summary.draws
         (p, q), hyper = state.W12.shape, dict.fromkeys(state.hyper, ())
         shapes = {"W11": (p, p), "W12": (p, q), "W22_diagonal": (q,), "explained": (p,), **hyper}
@@ -86,7 +85,10 @@ class KeepOnDisk:
             shutil.rmtree(draft, ignore_errors=True)
             create(draft, shapes, (len(chains), draws))
             draft.rename(self.path)
-        return [DiskStore(self.path, chain, store) for chain, store in enumerate(self.summary.stores(chains))]
+        if room(self.path) < draws:
+            grow(self.path, shapes, (len(chains), draws))
+        size = opened(self.path)[SINGLE].chunks[1]
+        return [DiskStore(self.path, k, store, size) for k, store in enumerate(self.summary.stores(chains))]
 
     def gather(self, records: list[Record]) -> Record:
         """What is in memory."""
@@ -123,3 +125,25 @@ def create(path: Path, shapes: Mapping[str, tuple[int, ...]], size: tuple[int, i
             fill_value=np.nan,
             attributes={"_ARRAY_DIMENSIONS": ["chain", "draw", *AXES.get(name, ())]},
         )
+
+
+def opened(path: Path) -> Any:
+    """A group that exists, to be written to."""
+    import zarr
+
+    return zarr.open_group(path, mode="r+", zarr_format=2, use_consolidated=False)
+
+
+def room(path: Path) -> int:
+    """For how many draws of a chain a group has room."""
+    return int(opened(path)[SINGLE].shape[1])
+
+
+def grow(path: Path, shapes: Mapping[str, tuple[int, ...]], size: tuple[int, int]) -> None:
+    """Room for more draws; what was added after the last one is gone. That it is done, one sees by W12, the last."""
+    (path / CONSOLIDATED).unlink(missing_ok=True)
+    group = opened(path)
+    for name in set(group) - set(shapes):
+        del group[name]
+    for name in sorted(shapes, key=lambda name: name == SINGLE):
+        group[name].resize((*size, *shapes[name]))

@@ -48,14 +48,8 @@ class Keeping:
         summary = KeepSummary(draws, self.named)
         if self.kept == "summary":
             return summary
-        return KeepOnDisk(saving.draws_in(self.asked) if goes_on else saving.claim(Path(self.asked)), summary)
-
-    def require_growth(self) -> None:
-        """Refuse a run that shall grow where it cannot."""
-        if self.kept == "disk":
-            raise ValueError(
-                "draws='auto': a run that keeps its draws on disk cannot grow; ask for a number of them"
-            )
+        folder = Path(self.asked)
+        return KeepOnDisk(saving.reopen(folder, draws) if goes_on else saving.claim(folder), summary)
 
     def can_double(self, draws: int) -> bool:
         """Whether there is room for twice as many draws."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from markovblanket import seals
+from markovblanket import disk, seals
 from markovblanket.disk import ATTRIBUTES
 from markovblanket.snapshots import DamagedError
 
@@ -84,9 +84,15 @@ def claim(path: Path) -> Path:
     return path / DRAWS
 
 
-def draws_in(path: str | Path) -> Path:
-    """The group of draws in a folder."""
-    return Path(path).resolve() / DRAWS
+def reopen(path: Path, draws: int) -> Path:
+    """The group of draws where a run goes on; if there is no room for so many, no posterior is there any more."""
+    path = path.resolve()
+    if (path / DRAWS).exists() and disk.room(path / DRAWS) < draws:
+        for name in (SETTINGS, seals.SEAL):
+            (path / name).unlink(missing_ok=True)
+        for group in set(path.glob("*.zarr")) - {path / DRAWS}:
+            shutil.rmtree(group)
+    return path / DRAWS
 
 
 def complete(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, Any]) -> xr.Dataset:

@@ -64,7 +64,6 @@ class Task:
         self, budget: int, n_jobs: int | None, progress: bool, checkpoint: str | Path | None = None
     ) -> Posterior:
         """The same, with twice as many draws again and again until the chains agree, or the sweeps are used up."""
-        self.keeping.require_growth()
         with tempfile.TemporaryDirectory(prefix="markovblanket-") as elsewhere:
             folder = elsewhere if checkpoint is None else checkpoint
             task, posterior = self, self.sampled(n_jobs, progress, folder)
