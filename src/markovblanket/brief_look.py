@@ -9,16 +9,14 @@ import joblib
 import numpy as np
 import pandas as pd
 
+from markovblanket import lone
 from markovblanket.chains import Schedule
-from markovblanket.contracts import Array, Problem
-from markovblanket.gibbs import Blanket
+from markovblanket.contracts import Array
 from markovblanket.interruption import between_sweeps
 from markovblanket.names import Name
 from markovblanket.posterior import Posterior
 from markovblanket.priors import SpikeSlab
-from markovblanket.scatter import from_columns
 from markovblanket.second_look import candidates, prior_of
-from markovblanket.solvers import Dual
 from markovblanket.threads import one_thread
 from markovblanket.workers import all_done, shipped
 
@@ -29,6 +27,8 @@ MOST_WORK = 1e10
 # surer of an edge than all are together.
 STILL = 2, Schedule(warmup=150, draws=350)
 MOVING = 8, Schedule(warmup=75, draws=50)
+# Sweeps between two moments at which Ctrl-C is heard.
+TOGETHER = 25
 
 
 def other_ends(
@@ -68,12 +68,14 @@ def obstacle(posterior: Posterior, names: Sequence[Name]) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class BriefLook:
-    """The same with cells that are latent or missing as some draws have them: tables (n x (p+q)) to average over.
+    """The same with cells that are latent or missing as some draws have them: factors of tables, to average over.
 
-    To draw them anew for every candidate would take most of the time, and they are those of the first look.
+    To draw them anew for every candidate would take most of the time, and they are those of the first look. A
+    factor has a row per variable, those of the first look's query first.
     """
 
-    tables: tuple[Array, ...]
+    factors: tuple[Array, ...]
+    n: int
     p: int
     prior: SpikeSlab
     schedule: Schedule
@@ -86,24 +88,29 @@ class BriefLook:
         schedule = Schedule(min(brief.warmup, asked["warmup"]), min(brief.draws, asked["draws"]))
         samples = observed.samples(looks) if observed.moving else []
         completed = [observed.columns_at(sample) for sample in samples] or [observed.start]
-        tables = [np.hstack([one.X1, one.X2]) for one in completed]
-        return cls(tuple(tables * (looks // len(tables))), observed.p, prior, schedule)
+        factors = [factor(np.hstack([one.X1, one.X2])) for one in completed]
+        return cls(tuple(factors * (looks // len(factors))), observed.table.n, observed.p, prior, schedule)
 
     def shares(self, seed: np.random.SeedSequence, j: int) -> Array:
         """How often variable j of the rest, as the query, has an edge with each of those that were."""
-        generators = [np.random.default_rng(child) for child in seed.spawn(len(self.tables))]
+        generators = [np.random.default_rng(child) for child in seed.spawn(len(self.factors))]
         with one_thread, between_sweeps() as act_on_signals:  # as in the chains
-            pairs = zip(generators, self.tables, strict=True)
-            return np.asarray(np.mean([self.share(rng, table, j, act_on_signals) for rng, table in pairs], axis=0))
+            pairs = zip(generators, self.factors, strict=True)
+            return np.asarray(np.mean([self.share(rng, one, j, act_on_signals) for rng, one in pairs], axis=0))
 
-    def share(self, rng: np.random.Generator, table: Array, j: int, act_on_signals: Callable[[], None]) -> Array:
+    def share(self, rng: np.random.Generator, factor: Array, j: int, act_on_signals: Callable[[], None]) -> Array:
         """The same with one of the tables."""
-        rest = np.delete(table, self.p + j, axis=1)
-        sampler = Blanket(Problem(from_columns(table[:, [self.p + j]], rest), self.prior, Dual()))
-        state, there = sampler.start(rng), np.zeros(self.p)
-        for count in range(self.schedule.sweeps):
-            state, _ = sampler.sweep(rng, state)
-            if count >= self.schedule.warmup:
-                there += state.W12[0, : self.p] != 0
-            act_on_signals()
-        return there / self.schedule.draws
+        alone, counts = lone.one_of(factor, self.p + j, self.n), np.zeros(self.p)
+        W21, x, v = lone.start(rng, alone, self.prior)
+        for sweeps, there in ((self.schedule.warmup, np.empty(0)), (self.schedule.draws, counts)):
+            for first in range(0, sweeps, TOGETHER):
+                size = min(TOGETHER, sweeps - first)
+                x, v = lone.run(rng, W21, x, v, alone, self.prior, size, there)
+                act_on_signals()
+        return counts / self.schedule.draws
+
+
+def factor(X: Array) -> Array:
+    """``L`` with ``L L' = X'X``, a row per column of X, and no more columns than X has rows or columns."""
+    root = np.asarray(np.linalg.qr(X, mode="r")) if len(X) > X.shape[1] else X
+    return np.ascontiguousarray(root.T)

@@ -37,7 +37,7 @@ class Law(NamedTuple):
 class Terms(NamedTuple):
     """Along a direction x: ``slope x - half exp(x/2) - one exp(x)``, less what the prior says of
 
-    ``e = constant + law_one exp(x) + law_two exp(2x)``.
+    ``e = constant + law_one exp(x) + law_two exp(2x)``: e itself, or ``power log(rate + e)`` if that is positive.
     """
 
     slope: float
@@ -46,6 +46,8 @@ class Terms(NamedTuple):
     constant: float
     law_one: float
     law_two: float
+    power: float
+    rate: float
 
 
 def draw(rng: np.random.Generator, power: float, M: Array, s: Array, law: RowLaw) -> Array:
@@ -83,9 +85,9 @@ def draw(rng: np.random.Generator, power: float, M: Array, s: Array, law: RowLaw
 def _draw(rng: np.random.Generator, law: Law) -> Array:
     r = np.ones(len(law.s))
     for i in range(len(r)):
-        r[i] = math.exp(step(rng, along_one(i, r, law), law))
+        r[i] = math.exp(step(rng, along_one(i, r, law)))
     if len(r) > 1:
-        r *= math.exp(step(rng, along_all(r, law), law))
+        r *= math.exp(step(rng, along_all(r, law)))
     return r
 
 
@@ -98,7 +100,7 @@ def along_one(i: int, r: Array, law: Law) -> Terms:
             others += law.M[i, k] * math.sqrt(r[k])
             constant += law.linear[k] * r[k] + 0.5 * law.quadratic[k] * r[k] ** 2
     one = 0.5 * law.M[i, i] + law.s[i]
-    return Terms(law.powers[i], others, one, constant, law.linear[i], 0.5 * law.quadratic[i])
+    return Terms(law.powers[i], others, one, constant, law.linear[i], 0.5 * law.quadratic[i], law.power, law.rate)
 
 
 @njit(cache=True)
@@ -106,34 +108,35 @@ def along_all(r: Array, law: Law) -> Terms:
     """Along the common shift of all ``log r_i``."""
     root = np.sqrt(r)
     one = 0.5 * np.dot(root, np.dot(law.M, root)) + np.dot(law.s, r)
-    return Terms(law.powers.sum(), 0.0, one, 0.0, np.dot(law.linear, r), 0.5 * np.dot(law.quadratic, r * r))
+    law_one, law_two = np.dot(law.linear, r), 0.5 * np.dot(law.quadratic, r * r)
+    return Terms(law.powers.sum(), 0.0, one, 0.0, law_one, law_two, law.power, law.rate)
 
 
 @njit(cache=True)
-def log_density(x: float, terms: Terms, law: Law) -> float:
+def log_density(x: float, terms: Terms) -> float:
     """The log density along a direction, up to a constant."""
     root = math.exp(0.5 * x)
     r = root * root
     e = terms.constant + terms.law_one * r + terms.law_two * r * r
-    prior = law.power * math.log(law.rate + e) if law.power > 0.0 else e
+    prior = terms.power * math.log(terms.rate + e) if terms.power > 0.0 else e
     return terms.slope * x - terms.half * root - terms.one * r - prior
 
 
 @njit(cache=True)
-def step(rng: np.random.Generator, terms: Terms, law: Law) -> float:
+def step(rng: np.random.Generator, terms: Terms) -> float:
     """A slice step from 0, as :func:`markovblanket.variates.slice.step` makes it."""
-    height = log_density(0.0, terms, law) - rng.standard_exponential()
+    height = log_density(0.0, terms) - rng.standard_exponential()
     left = -WIDTH * rng.random()
     right = left + WIDTH
     leftwards = rng.integers(0, MAX_STEPS)
     rightwards = MAX_STEPS - 1 - leftwards
-    while leftwards > 0 and log_density(left, terms, law) > height:
+    while leftwards > 0 and log_density(left, terms) > height:
         left, leftwards = left - WIDTH, leftwards - 1
-    while rightwards > 0 and log_density(right, terms, law) > height:
+    while rightwards > 0 and log_density(right, terms) > height:
         right, rightwards = right + WIDTH, rightwards - 1
     while True:
         x = left + (right - left) * rng.random()
-        if x == 0.0 or log_density(x, terms, law) > height:
+        if x == 0.0 or log_density(x, terms) > height:
             return x
         if x < 0.0:
             left = x

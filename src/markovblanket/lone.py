@@ -1,0 +1,156 @@
+"""One query variable alone, with exact zeros: the sweep of :mod:`markovblanket.gibbs` for p = 1, compiled whole.
+
+A look at one variable is short, and there may be hundreds: most of their time would be spent in between compiled
+functions. With ``x = W11``, w the only row of ``W12`` and v the slab, a sweep draws::
+
+    w  | x, v        entry by entry                        (:mod:`markovblanket.priors.coordinates`)
+    x  | w           ∝ x^(n/2) exp -1/2 (B x + G/x)        (a step of :mod:`markovblanket.variates.mgig`)
+    r  | x, w        (x, w) -> (r x, r w), v integrated out (:mod:`markovblanket.rowscales`)
+    v  | w           inverse gamma, unless it is given
+
+Nothing but scalar products of columns enters, so all variables may share one factor of their scatter: whichever is
+the query, the others' columns of that factor are its ``F``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from markovblanket.contracts import Array
+from markovblanket.priors import coordinates
+from markovblanket.priors.spike_slab import SpikeSlab, passes
+from markovblanket.rowscales import Terms, step
+
+
+class Lone(NamedTuple):
+    """The data, in any coordinates: ``F'`` with a row per other variable, ``y F = S12``, ``B = y'y + 1``.
+
+    ``a`` is the diagonal of ``F'F + I``, and ``n`` the number of rows.
+    """
+
+    FT: Array
+    y: Array
+    a: Array
+    B: float
+    n: int
+
+
+class Prior(NamedTuple):
+    """Log-odds of an edge; the slab, or 0 if it is ``InverseGamma(shape, rate)``."""
+
+    odds: float
+    slab: float
+    shape: float
+    rate: float
+
+
+def one_of(factor: Array, j: int, n: int) -> Lone:
+    """Variable j as the query and all others as the rest, of a factor with a row per variable."""
+    FT, y = np.delete(factor, j, axis=0), np.ascontiguousarray(factor[j])
+    return Lone(FT, y, 1.0 + np.einsum("jk,jk->j", FT, FT), 1.0 + float(y @ y), n)
+
+
+def law_of(prior: SpikeSlab) -> Prior:
+    """For compiled code; the prior probability of an edge must be given."""
+    odds, _ = prior.zero_law({"slab": 1.0})
+    return Prior(odds, prior.slab or 0.0, prior.shape, prior.rate)
+
+
+def start(rng: np.random.Generator, lone: Lone, prior: SpikeSlab) -> tuple[Array, float, float]:
+    """An over-dispersed first state, as :func:`markovblanket.gibbs.start` has it: ``W21``, x and v."""
+    x = rng.chisquare(lone.n + 2) / lone.B * math.exp(rng.uniform(-1, 1))
+    T, hyper = prior.start(rng, 1, len(lone.FT))
+    return (np.sqrt(T) * rng.standard_normal(T.shape)).T.copy(), x, prior.slab or hyper["slab"]
+
+
+def run(
+    rng: np.random.Generator,
+    W21: Array,
+    x: float,
+    v: float,
+    lone: Lone,
+    prior: SpikeSlab,
+    sweeps: int,
+    there: Array,
+) -> tuple[float, float]:
+    """So many sweeps of ``W21`` (q x 1), in place, and of x and v, which are returned.
+
+    Counts in ``there`` how often each of the first entries was not zero.
+    """
+    x, v = _run(rng, W21, x, v, lone, law_of(prior), passes(1, *lone.FT.shape), sweeps, there)
+    return float(x), float(v)
+
+
+@njit(cache=True)
+def _run(
+    rng: np.random.Generator,
+    W21: Array,
+    x: float,
+    v: float,
+    lone: Lone,
+    prior: Prior,
+    passes: int,
+    sweeps: int,
+    there: Array,
+) -> tuple[float, float]:
+    for _ in range(sweeps):
+        x, v = sweep(rng, W21, x, v, lone, prior, passes)
+        for i in range(len(there)):
+            there[i] += W21[i, 0] != 0.0
+    return x, v
+
+
+@njit(cache=True)
+def sweep(
+    rng: np.random.Generator, W21: Array, x: float, v: float, lone: Lone, prior: Prior, passes: int
+) -> tuple[float, float]:
+    """One Gibbs pass; ``W21`` changes in place, x and v are returned."""
+    R = (lone.y + fit(W21, lone.FT) / x).reshape((1, len(lone.y)))
+    coordinates.sweep(rng, W21, np.full((1, 1), 1.0 / x), R, lone.FT, lone.a, prior.odds, v, passes)
+    edges, size, V = coordinates.count(W21), np.sum(W21 * W21), fit(W21, lone.FT)
+    G, Q = size + np.dot(V, V), np.dot(V, lone.y)
+    x = draw_query(rng, x, lone, G)
+    r = draw_scale(rng, x, lone, G, Q, edges, size, prior)
+    W21 *= r
+    return r * x, draw_slab(rng, edges, r * r * size, prior)
+
+
+@njit(cache=True)
+def fit(W21: Array, FT: Array) -> Array:
+    """``w F'``, where most of w is zero."""
+    V = np.zeros(FT.shape[1])
+    for j in range(len(W21)):
+        if W21[j, 0] != 0.0:
+            V += W21[j, 0] * FT[j]
+    return V
+
+
+@njit(cache=True)
+def draw_query(rng: np.random.Generator, x: float, lone: Lone, G: float) -> float:
+    """``x | w``: ``Y + G / (W0 + G/x)`` with ``Y ~ chi2(n+2) / B`` and ``W0 ~ chi2(n+2)`` leaves its law alone."""
+    return rng.chisquare(lone.n + 2.0) / lone.B + G / (rng.chisquare(lone.n + 2.0) + G / x)
+
+
+@njit(cache=True)
+def draw_scale(
+    rng: np.random.Generator, x: float, lone: Lone, G: float, Q: float, edges: int, size: float, prior: Prior
+) -> float:
+    """The factor r of the joint move of x and w."""
+    slope, one = 0.5 * (lone.n + 2.0) + edges, 0.5 * (lone.B * x + G / x) + Q
+    if prior.slab > 0.0:
+        terms = Terms(slope, 0.0, one, 0.0, 0.0, 0.5 * size / prior.slab, 0.0, 0.0)
+    else:
+        terms = Terms(slope, 0.0, one, 0.0, 0.0, 0.5 * size, prior.shape + 0.5 * edges, prior.rate)
+    return math.exp(step(rng, terms))
+
+
+@njit(cache=True)
+def draw_slab(rng: np.random.Generator, edges: int, size: float, prior: Prior) -> float:
+    """``v | w``, unless it is given."""
+    if prior.slab > 0.0:
+        return prior.slab
+    return (prior.rate + 0.5 * size) / rng.standard_gamma(prior.shape + 0.5 * edges)
