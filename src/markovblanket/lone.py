@@ -85,6 +85,7 @@ def run(
     return float(x), float(v)
 
 
+# One function, since each that calls the entries' sweep takes seconds to compile.
 @njit(cache=True)
 def _run(
     rng: np.random.Generator,
@@ -98,25 +99,17 @@ def _run(
     there: Array,
 ) -> tuple[float, float]:
     for _ in range(sweeps):
-        x, v = sweep(rng, W21, x, v, lone, prior, passes)
+        R = (lone.y + fit(W21, lone.FT) / x).reshape((1, len(lone.y)))
+        coordinates.sweep(rng, W21, np.full((1, 1), 1.0 / x), R, lone.FT, lone.a, prior.odds, v, passes)
+        edges, size, V = coordinates.count(W21), np.sum(W21 * W21), fit(W21, lone.FT)
+        G, Q = size + np.dot(V, V), np.dot(V, lone.y)
+        x = draw_query(rng, x, lone, G)
+        r = draw_scale(rng, x, lone, G, Q, edges, size, prior)
+        W21 *= r
+        x, v = r * x, draw_slab(rng, edges, r * r * size, prior)
         for i in range(len(there)):
             there[i] += W21[i, 0] != 0.0
     return x, v
-
-
-@njit(cache=True)
-def sweep(
-    rng: np.random.Generator, W21: Array, x: float, v: float, lone: Lone, prior: Prior, passes: int
-) -> tuple[float, float]:
-    """One Gibbs pass; ``W21`` changes in place, x and v are returned."""
-    R = (lone.y + fit(W21, lone.FT) / x).reshape((1, len(lone.y)))
-    coordinates.sweep(rng, W21, np.full((1, 1), 1.0 / x), R, lone.FT, lone.a, prior.odds, v, passes)
-    edges, size, V = coordinates.count(W21), np.sum(W21 * W21), fit(W21, lone.FT)
-    G, Q = size + np.dot(V, V), np.dot(V, lone.y)
-    x = draw_query(rng, x, lone, G)
-    r = draw_scale(rng, x, lone, G, Q, edges, size, prior)
-    W21 *= r
-    return r * x, draw_slab(rng, edges, r * r * size, prior)
 
 
 @njit(cache=True)
