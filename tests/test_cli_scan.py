@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import markovblanket as mb
-from markovblanket.cli import main
+from markovblanket.cli import asking, main
 from markovblanket.cli.results import inert
 from markovblanket.scan import Fits
 
@@ -58,6 +58,54 @@ def test_sets_are_told_apart_and_names_may_hold_commas(here):
         pd.read_csv("scan/edges.csv"), inert(wanted.edges()), check_dtype=False, rtol=1e-12
     )
     assert pd.read_csv("scan/fits.csv")["query"].tolist() == ["Q1, a, b", "Q2"]
+
+
+SETS = {
+    "lines": "- [Q1, 'a, b']\n- Q2\n",
+    "headings": "first: [Q1, 'a, b']\nfirst:\n  - Q2\n",
+    "json": '[["Q1", "a, b"], "Q2"]',
+}
+
+
+@pytest.mark.parametrize("text", SETS.values(), ids=SETS)
+def test_sets_may_come_from_a_file(here, text):
+    (here / "sets.yaml").write_text(text)
+    assert main(["scan", "table.csv", "--queries", "sets.yaml", "--out", "scan", "--quiet", *SHORT]) == 0
+    wanted = library(here, queries=[["Q1", "a, b"], ["Q2"]])
+    pd.testing.assert_frame_equal(
+        pd.read_csv("scan/edges.csv"), inert(wanted.edges()), check_dtype=False, rtol=1e-12
+    )
+
+
+def test_names_in_such_a_file_are_text(tmp_path):
+    (tmp_path / "sets.yaml").write_text("- [no, 1, null, 1e3]\n- '- x'\n- 2026-01-01\n")
+    assert asking.sets(tmp_path / "sets.yaml") == [["no", "1", "null", "1e3"], ["- x"], ["2026-01-01"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "a list of names and of lists of names is wanted"),
+        ("Q1", "a list of names and of lists of names is wanted"),
+        ("[]", "a list of names and of lists of names is wanted"),
+        ("- Q1\n- [[Q2]]", "line 2: a set is a name or a list of names"),
+        ("- Q1\n- []", "line 2: a set is a name or a list of names"),
+        ("- Q1\n-", "line 2: a set is a name or a list of names"),
+        ("- {Q1: Q2}", "line 1: a set is a name or a list of names"),
+        ("- !!python/object/apply:os.system [ls]", None),
+        ("- [Q1", "no YAML that can be read: while parsing"),
+        ("[" * 5000, "no YAML that can be read"),
+        ("- Q1\n- Q9", None),
+    ],
+)
+def test_files_of_sets_that_are_none_are_refused(here, capsys, text, message):
+    """In a line; and names that are no columns are refused as ever."""
+    (here / "sets.yaml").write_text(text)
+    assert main(["scan", "table.csv", "--queries", "sets.yaml", "--out", "scan", *SHORT]) == 2
+    told = capsys.readouterr().err
+    assert (message or "is not a column of the table") in told
+    assert told.count("\n") == 1
+    assert not (here / "scan").exists()
 
 
 def test_the_same_command_goes_on_and_status_tells_how_far(here, capsys, monkeypatch):

@@ -37,6 +37,7 @@ SHARE: dict[str, Any] = {"type": PROBABILITY, "metavar": "P"}
 BELOW_ONE: dict[str, Any] = {"type": Within(0, 1, max_open=True), "metavar": "P"}
 SEED: dict[str, Any] = {"type": click.IntRange(min=0), "metavar": "N", "show_default": "fresh"}
 FOLDER = click.Path(path_type=Path)
+YAML = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 class Draws(click.ParamType):  # type: ignore[type-arg]
@@ -232,6 +233,7 @@ def simulate(**options: Any) -> int:
 @click.argument("table", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("-o", "--out", type=FOLDER, required=True, metavar="FOLDER", help="Where the results go.")
 @click.option("-q", "--query", multiple=True, metavar="NAMES", show_default="each", help="A set to ask about.")
+@click.option("--queries", type=YAML, metavar="FILE", help="Sets to ask about, as YAML.")
 @click.option("--kind", multiple=True, metavar="NAME=KIND", help="Of a column, if not as its cells look.")
 @click.option("--prior", type=click.Choice(PRIORS), default=PRIORS[0], help="Of the weights.")
 @click.option("--margins", type=click.Choice(MARGINS), default="auto", help="Of the columns.")
@@ -251,6 +253,10 @@ def scan(**options: Any) -> int:
     Examples:
       markovblanket scan genes.csv --out scan/
       markovblanket scan patients.csv -q stage -q age,sex --out scan/
+      markovblanket scan genes.parquet --queries sets.yaml --out scan/
+
+    A file of sets has a line such as "- stage" or "- [age, sex]" for each, or "vitals: [age, sex]", whose heading
+    is for its readers alone.
 
     If every column is asked for, each edge is seen from both of its ends: --rule and keeps those that both fits
     select. FOLDER gets edges.csv, network.svg, network.graphml, fits.csv (a row per set), and what each fit has

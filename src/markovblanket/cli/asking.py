@@ -47,6 +47,35 @@ def lines(file: Path) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
+def sets(file: Path) -> list[list[str]]:
+    """Of ``--queries``, a YAML file: names and lists of names, one below the other, or each under a heading.
+
+    Nodes are read as they are written: what other readers of YAML take for a number or for ``no`` is a name here,
+    and a heading that comes twice hides nothing.
+    """
+    try:
+        import yaml
+    except ImportError:
+        raise BadInput("--queries needs the package pyyaml: pip install 'markovblanket[files]'") from None
+    try:
+        top = yaml.compose(file.read_text(encoding="utf-8-sig"), yaml.BaseLoader)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+        raise BadInput(f"--queries {file}: no YAML that can be read: {' '.join(str(error).split())}") from None
+    listed = [one for _, one in top.value] if isinstance(top, yaml.MappingNode) else getattr(top, "value", None)
+    if not isinstance(listed, list) or not listed:
+        raise BadInput(f"--queries {file}: a list of names and of lists of names is wanted, such as - [age, sex]")
+    return [members(file, one) for one in listed]
+
+
+def members(file: Path, node: Any) -> list[str]:
+    """The names of a set: of a YAML node that is one, or a list of some."""
+    nodes = node.value if isinstance(node.value, list) else [node]
+    if not nodes or not all(isinstance(getattr(one, "value", None), str) and one.value for one in nodes):
+        line = node.start_mark.line + 1
+        raise BadInput(f"--queries {file}, line {line}: a set is a name or a list of names, and has at least one")
+    return [one.value for one in nodes]
+
+
 def kinds(typed: Sequence[str]) -> dict[str, Any] | None:
     """Of ``--kind stage=ordinal`` or ``--kind stage=I,II,III``, by name; None of none.
 

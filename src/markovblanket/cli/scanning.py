@@ -25,6 +25,7 @@ def run(
     table: Path,
     out: Path,
     query: Sequence[str],
+    queries: Path | None,
     kind: Sequence[str],
     rule: str,
     dask: str | None,
@@ -34,13 +35,13 @@ def run(
     **options: Any,
 ) -> int:
     """Scan, write everything, and tell what was found; the exit code."""
-    sets = [asking.names([one]) for one in query] or EACH
+    sets = [asking.names([one]) for one in query] + (asking.sets(queries) if queries else [])
     begin, after = time.perf_counter(), "the same command goes on from there"
     jobs = jobs or joblib.cpu_count()
     options |= {"kinds": asking.kinds(kind), "out": out, "n_jobs": jobs, "progress": not quiet}
     with folders.told(after), folders.terminable():
         with workers(dask):
-            found = scanned(table, sets, options)
+            found = scanned(table, sets or EACH, options)
         written = write(out, found, rule)
     if not quiet:
         tell(found, rule, f"in {time.perf_counter() - begin:.0f} s", f"Written to {out}/: {', '.join(written)}")
