@@ -96,7 +96,7 @@ def test_commands_are_understood(words, monkeypatch, tmp_path):
     if arguments == ["--help"] or (not arguments and name != "demo"):
         return  # another test reads the helps; and this one is spoken of, not shown
     for argument in arguments:
-        if argument.endswith((".csv", ".parquet")):
+        if argument.endswith((".csv", ".parquet", ".yaml")):
             Path(argument).parent.mkdir(parents=True, exist_ok=True)
             Path(argument).touch()
     if name in ("report", "resume", "status"):
