@@ -218,3 +218,7 @@ def test_page_shows_the_scores(studies: Any, tmp_path: Path) -> None:
     assert "2020-01-01, on abacus" in page
     assert (tmp_path / "fscore.png").stat().st_size > 10_000
     assert pd.read_csv(tmp_path / "fscore.csv")["f"].tolist() == [0.8889, 0.6667, 0.6667]
+    sets = pd.read_csv(tmp_path / "fscore_sets.csv")
+    again = 2 * sets["found"] / (2 * sets["found"] + sets["false"] + sets["missed"])
+    wanted = {"spike-slab": 0.8889, "laplace-200": 0.6667, "huge-mb": 0.6667}
+    assert again.groupby(sets["method"]).median().round(4).to_dict() == wanted
