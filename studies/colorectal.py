@@ -156,9 +156,9 @@ stage have hardly any neighbour does not mean that they have none; it means that
 With more genes than patients, the size of a partial correlation rests on the prior and comes out far too small;
 read its sign, the weight and the inclusion probability.
 
-In the pictures, the width of a line is the size of the partial correlation, relative to the largest of the same
-picture. It says nothing about how probable the edge is; the tables do. Edges among the traits are drawn as well.
-All 17,045 genes of the 92 patients, those of the sex chromosomes included, are
+In the pictures, the width of a line is the size of the mean weight, relative to the largest of the same picture.
+Edges among the traits are drawn as well; those of stage with N and M have such large weights that all others look
+thin beside them. How probable an edge is, the tables tell. All 17,045 genes of the 92 patients, those of the sex chromosomes included, are
 [on another page](../benchmarks.md#a-whole-transcriptome)."""
 
 
