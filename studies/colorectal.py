@@ -158,8 +158,8 @@ read its sign, the weight and the inclusion probability.
 
 In the pictures, the width of a line is the size of the mean weight, relative to the largest of the same picture.
 Edges among the traits are drawn as well; those of stage with N and M have such large weights that all others look
-thin beside them. How probable an edge is, the tables tell. All 17,045 genes of the 92 patients, those of the sex chromosomes included, are
-[on another page](../benchmarks.md#a-whole-transcriptome)."""
+thin beside them. The tables tell how probable an edge is. All 17,045 genes of the 92 patients, those of the sex
+chromosomes included, are [on another page](../benchmarks.md#a-whole-transcriptome)."""
 
 
 PAPERS_EDGES = """Edges that the paper names in its own patients, and what these 92 say about them. The rank is
