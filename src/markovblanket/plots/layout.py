@@ -150,7 +150,7 @@ def _between(
     heights = [boxes[name][1] + GAP for name in names]
     tops = np.cumsum(heights) - sum(heights) / 2
     if len(ends) == 2:
-        middle = middle + _aside(*ends, max(boxes[name][0] for name in names), sum(heights))
+        middle = middle + _aside(ends[0], ends[1], max(boxes[name][0] for name in names), sum(heights))
     return {name: middle - [0.0, top] for name, top in zip(names, tops, strict=True)}
 
 
