@@ -68,10 +68,14 @@ def page(ranks: Ranks, sources: list[dict[str, Any]]) -> str:
                 "# Slips in the paper, corrected",
                 INTRODUCTION,
                 *(f"## {TITLES[name]}\n\n{SLIPS[name]}\n\n{evidence(ranks, name)}" for name in PRINTED),
+                "## Smaller slips",
+                MISPRINTS,
                 "## The evidence side by side",
                 about(ranks),
                 "![Rank histograms, as printed and corrected](studies/errata.png)",
-                markdown(("sampler", "p, q, n", "sweeps apart", "least p-value, corrected", "of"), table(ranks)),
+                markdown(
+                    ("sampler", "p, q, n", "sweeps apart", "smallest p-value, corrected", "of"), table(ranks)
+                ),
                 "All p-values: `docs/studies/errata.csv`.",
                 stamp(sources, "errata.py"),
             ]
@@ -85,7 +89,7 @@ def evidence(ranks: Ranks, name: str) -> str:
     (p, functional), (right, _) = (overall(p_values(ranks[key])) for key in (name, beside(name)))
     judged = "rejected" if p < 1e-4 else "**not rejected** at this number of replications"
     return (
-        f"*Evidence.* Taken literally, the rest being right: {judged}, least corrected p-value {shown(p)} "
+        f"*Evidence.* Taken literally, the rest being right: {judged}, smallest corrected p-value {shown(p)} "
         f"(of `{functional}`). This package on the same problem: {shown(right)}."
     )
 
@@ -117,13 +121,15 @@ ABOUT = """{replications} times parameters were drawn from the prior (Laplace, Î
 chains started elsewhere, and the true value was ranked among {draws} thinned draws. If the sampler is right,
 all ranks are equally frequent, whatever is ranked (Talts et al. 2018). Watched are {watched} functions of
 parameters and data; the picture shows, for every slip, the one that gives it away most clearly, and the same
-one for this package; grey is where 99 % of the bars of a right sampler belong. P-values are of Pearson's
-chi-square test, in the table and above corrected (Bonferroni) for the number of functions, in the picture not.
+one for this package. The grey band is where 99 % of the bars of a right sampler belong. P-values are those of
+Pearson's chi-square test; they are corrected (Bonferroni) for the number of functions in the table and in the text
+above, but not in the picture.
 
-The control is Algorithm 1 with every step right. It mixes slowly: its autocorrelation time is up to 26 sweeps on
-these problems, of this package's sweep 2.4, and it is longer for some data sets. So draws 30 sweeps apart, as all
-literal recipes have them, are not quite independent, which alone may show as a small p-value; the control is
-therefore repeated with draws 120 sweeps apart. What the slips do is of another order."""
+The control is Algorithm 1 with every step right. On these small problems it mixes slowly: its autocorrelation time
+is up to 26 sweeps, that of this package's sweep 2.4, and for some data sets it is longer. So draws 30 sweeps
+apart, as all literal recipes have them, are not quite independent, which alone can make a p-value small; the
+control is therefore repeated with draws 120 sweeps apart. The effect of the slips is larger by many orders of
+magnitude."""
 TITLES = {
     "scales": "Algorithm 1: T for its reciprocal",
     "mean": "Theorem 1(1): a mean without the scales",
@@ -165,14 +171,26 @@ taking the printed order for that of yet another parametrisation.
     "fraction": r"""*Printed:* "In practice, we observe the convergence of the random continued fraction within
 few iterations."
 
-*Should read:* how many it takes depends on the data; the error shrinks by about $R^4$ per step for a query
-variable that the others explain with $R^2$. Begun anew in each sweep and cut after a fixed small number of
-steps, the draw has another law. Begun at the current $W_{11}$, however, a single step leaves the right law
-invariant, and the sampler is exact with any number of steps: that is what this package does. Tried here: three
+*Should read:* how many it takes depends on the data; the error shrinks by a factor of about $R^4$ per step for a
+query variable of which the others explain the share $R^2$. Begun anew in each sweep and cut after a fixed small
+number of steps, the draw has another law. Begun at the current $W_{11}$, however, a single step leaves the right
+law invariant, and the sampler is exact with any number of steps: that is what this package does. Tried here: three
 steps from zero.""",
 }
 INTRODUCTION = """The idea of Kaufmann et al. (2016), that the blanket can be sampled without the rest of the
 network, is sound, and this package is built on it. In a few places the text contradicts itself or claims too
-much, and who implements the wrong one of two formulas samples from another law. This page states each of these
-slips, its correction, and how it shows. It is meant for readers who implement the model; [the
-mathematics](mathematics.md) derives the right forms."""
+much, and whoever implements the wrong one of two formulas samples from another distribution. This page states each
+slip, its correction, and the evidence. It is meant for readers who implement the model; [the
+mathematics](mathematics.md) derives the right forms. Whether the paper's *findings* hold is [another
+question](studies/index.md#what-holds-of-the-papers-claims)."""
+MISPRINTS = r"""These are misprints that no step of the sampler depends on.
+
+- The matrix normal density (supplement) has its two exponents exchanged: for a $p \times n$ matrix with $\Sigma$
+  of size $p \times p$ it is $|\Sigma|^{-n/2} |\Omega|^{-p/2}$. So in the proof of Lemma 2 the matrix normal part
+  takes $|W_{11}|^{-q/2}$, and what is left is $|W_{11}|^{(n+q)/2}$, not $|W_{11}|^{(n+p)/2}$.
+- The proof of Lemma 1 ends with $W_{11} S_{11\cdot2}$ in the exponent; $W_{11} S_{11}$, as a few lines before, is
+  right.
+- In the proof of Theorem 1(1), $W_{11}^{-1} \otimes (S_{22} + I)$ stands in the place of a covariance; it is the
+  precision.
+- The scales are called inverse-Gaussian. A priori they are exponential; given the weights, their *reciprocals* are
+  inverse-Gaussian."""

@@ -77,6 +77,15 @@ def test_a_shared_neighbour_lies_between():
     assert all(np.linalg.norm(where["x"] - where[name]) < 0.7 * apart for name in "ab")
 
 
+def test_shared_neighbours_leave_the_line_between_their_queries_free():
+    query, shared = ["a", "b", "c"], {"x": ["a", "b"], "y": ["a", "b"], "z": ["b", "c"]}
+    boxes = dict.fromkeys((*query, *shared), (0.5, 0.2))
+    where = layout.place(query, shared, boxes)
+    for name, (one, other) in shared.items():
+        line = where[one] + np.linspace(0, 1, 200)[:, None] * (where[other] - where[one])
+        assert not (np.abs(line - where[name]) <= np.array(boxes[name]) / 2).all(axis=1).any()
+
+
 def test_every_edge_is_a_line_of_its_sign_and_width():
     query, edges = some_edges(3, 30, 20, seed=1)
     inner = pd.DataFrame({"query": [query[0]], "variable": [query[1]], "weight": [-0.3]})

@@ -49,25 +49,25 @@ class EdgeAnswers:
         """The probability of a statement about edges: the share of draws in which it is true.
 
         ``"T~HGF > T~RELA"``, ``"|T~HGF| > 2 * |T~RELA|"``, ``"T~HGF == 0 and T~N < 0"`` (true together). A side is
-        a sum of numbers, edges and magnitudes, each with a numeric factor in front if need be. The ends of an edge
+        a sum of numbers, edges and magnitudes, which may have a numeric factor in front. The ends of an edge may
         stand in either order; both may be query variables. Names are positions if the table was an array.
 
         Parameters
         ----------
         statement : str
             Comparisons by ``>``, ``<``, ``>=``, ``<=``, ``==``, ``!=``, joined by ``and``. The longest known name
-            counts, so ``HLA-A`` may stand as it is; a plus or minus after a name takes a blank before it; names in
+            counts, so ``HLA-A`` may stand as it is; a plus or minus after a name needs a blank before it; names in
             backticks are taken literally, ```a b`~`c-d```.
         of : str
             ``"weight"``: entries of the precision matrix of standardised variables, where *negative* is a positive
-            partial correlation; sums of them are in these units. ``"partial_correlation"``: those; each edge's is
-            a draw from its law, but variables' own entries of W22 are not drawn jointly, and a comparison
-            of edges with different variables neglects how these depend on each other.
+            partial correlation; sums of them are in these units. ``"partial_correlation"``: partial correlations.
+            Each has its own posterior distribution, but the diagonal entries of W22 that they need are not drawn
+            jointly, so a comparison of edges with different variables neglects how these depend on each other.
 
         Returns
         -------
         float
-            Between 0 and 1, with the Monte Carlo error of as many draws.
+            Between 0 and 1, with the Monte Carlo error of a share of that many draws.
         """
         return contrasts.probability(self.draws, statement, of)
 
@@ -117,21 +117,22 @@ class EdgeAnswers:
     ) -> pd.DataFrame:
         """The edges between query and rest that a rule selects, surest first.
 
-        Without a rule, if the prior has exact zeros: those with at least a probability of inclusion that is 1/2,
-        or less if that makes the expected f-score larger and 30 % of the edges, at most, are expected to be false
+        Without a rule, if the prior has exact zeros: edges with a probability of inclusion of at least 1/2, or of
+        less, if that makes the expected f-score larger and at most 30 % of the edges are expected to be false
         (``markovblanket.selection.least_inclusion``); with a second look, the likelier end counts. Without exact
-        zeros: those whose 95 % interval excludes zero.
+        zeros: edges whose 95 % interval excludes zero.
 
         Parameters
         ----------
         level : float, optional
             Select where the central credible interval at this level excludes zero.
         fdr : float, optional
-            Instead: the largest set whose mean local false sign rate is at most this. Where the prior has exact
-            zeros, that bounds the expected share of edges that are not there; where it has none, every weight has
-            a sign, true zeros included, and only wrong signs are counted.
+            Instead: the largest set whose mean local false sign rate, seen from the query's end, is at most this.
+            Where the prior has exact zeros, that bounds the expected share of edges that are not there or have the
+            other sign; where it has none, every weight has a sign, true zeros included, and only wrong signs are
+            counted.
         inclusion : float, optional
-            Instead: those whose probability of inclusion, with a second look that of either end, is at least this.
+            Instead: those whose probability of inclusion is at least this; with a second look, at either end.
         all : bool
             Instead: every pair.
 
@@ -140,11 +141,11 @@ class EdgeAnswers:
         pandas.DataFrame
             A row per edge: query, variable; mean ``weight``, ``sd``, and ``lower``, ``upper`` ends of the
             central interval at ``level`` (or 95 %); ``partial_correlation`` (mean); ``sign_probability`` of the
-            likelier sign; ``inclusion`` (missing if the prior has no exact zero), with a second look also
-            ``inclusion_other``, seen from the variable's own end, of the likely ones; ``rhat``, bulk ``ess`` and
+            likelier sign; ``inclusion`` (missing if the prior has no exact zero), and with a second look
+            ``inclusion_other``, the same from the variable's own end, for likely edges; ``rhat``, bulk ``ess`` and
             ``ess_tail``, missing for an edge that is never included.
-            With a summary, R-hat is the plain one of half chains (else ArviZ's, rank-normalised), ESS that of
-            the mean by batches, that of the tails is missing, and the interval is read off a histogram.
+            With a summary, R-hat is the plain one of half chains (else ArviZ's, rank-normalised), ESS is that of
+            the mean by batches, ``ess_tail`` is missing, and the interval is read off a histogram.
         """
         i, j = self._positions(all, level=level, fdr=fdr, inclusion=inclusion)
         return self.edges_at(i, j, DEFAULT_LEVEL if level is None else level)
@@ -160,7 +161,7 @@ class EdgeAnswers:
     def query_edges(
         self, level: float | None = None, *, fdr: float | None = None, all: bool = False
     ) -> pd.DataFrame:
-        """The edges among the query variables, from ``W11``, which has no exact zeros; else as :meth:`edges`."""
+        """The edges among the query variables, from ``W11``, which has no exact zeros; as :meth:`edges`."""
         probability = edgetable.sign_probability_among(self.W11.values)
         chosen = np.ones_like(probability, bool) if all else selection.select(probability, level=level, fdr=fdr)
         return edgetable.among(self.query, self.W11.values, chosen, DEFAULT_LEVEL if level is None else level)
@@ -168,14 +169,17 @@ class EdgeAnswers:
     def blanket(
         self, level: float | None = None, *, fdr: float | None = None, inclusion: float | None = None
     ) -> dict[Any, list[Any]]:
-        """The selected neighbours of each query variable, surest first."""
+        """The selected neighbours of each query variable, surest first; rules are those of :meth:`edges`."""
         edges = self.edges(level, fdr=fdr, inclusion=inclusion)
         return {name: edges.loc[edges["query"] == name, "variable"].tolist() for name in self.query}
 
     def graph(
         self, level: float | None = None, *, fdr: float | None = None, inclusion: float | None = None
     ) -> nx.Graph:
-        """The selected network, query edges included, ready for GraphML; nodes say whether they are ``query``."""
+        """The selected network, ready for GraphML; nodes say whether they are ``query``.
+
+        Edges among the query variables are included; with ``inclusion``, or without a rule, by 95 % intervals.
+        """
         inner = self.query_edges(level, fdr=fdr).rename(columns={"other": "variable"})
         return edgetable.graph(self.query, pd.concat([self.edges(level, fdr=fdr, inclusion=inclusion), inner]))
 
@@ -187,12 +191,14 @@ class EdgeAnswers:
         similar : float
             Members correlate with the likeliest of their group by at least this, in either direction.
         least : float
-            Only variables with at least this probability of inclusion; with a summary, whose draws were kept.
+            Only variables with at least this probability of inclusion; with a summary, only edges whose draws were
+            kept.
 
         Returns
         -------
         pandas.DataFrame
-            A row per group: query, ``variables`` (likeliest first), ``probability``, and the ``likeliest`` one's.
+            A row per group: query; ``variables``, likeliest first; ``probability`` that at least one of them has
+            the edge; ``likeliest``, the probability of the first one alone.
         """
         self.observed.require_rows("looking for near-duplicates")
         found = []

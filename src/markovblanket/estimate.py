@@ -87,13 +87,13 @@ def estimate(
         See :func:`second_look` for the same at any length.
     chains, warmup, draws, thin : int
         Independent chains; sweeps discarded; draws kept per chain; sweeps per kept draw. ``draws="auto"``: 1000,
-        and twice as many again and again, until the chains agree or the budget is used up.
+        doubled again and again until the chains agree or the budget is used up.
     budget : int
-        Of ``draws="auto"``: sweeps of a chain, at most. The numbers are those of a run with as many draws.
+        With ``draws="auto"``: sweeps per chain, at most. The numbers are those of a run with as many draws.
     seed : int, optional
-        The numbers depend on it alone, for any ``n_jobs``.
+        The same seed gives the same numbers, for any ``n_jobs``.
     n_jobs : int, optional
-        Chains at a time, by joblib; any of its backends.
+        Chains run at a time, by joblib; any of its backends.
     keep : str or path
         ``"draws"``: every draw, in memory. ``"summary"``: statistics of every edge, in memory that does not grow
         with the draws, and the draws of a few edges. A path: the same, and every draw in a zarr store in that

@@ -42,6 +42,10 @@ class Prediction:
     columns: tuple[Column, ...]
     codes: tuple[Array, ...]
 
+    def __repr__(self) -> str:
+        rows, query = self.mean.shape
+        return f"<Prediction: {query} query variables in {rows} rows; see summary(), mean, probabilities, draws>"
+
     def summary(self, level: float = 0.9) -> pd.DataFrame:
         """A row per cell: mean, sd, central predictive interval at ``level``; with levels, the likeliest one."""
         parts = []

@@ -6,10 +6,11 @@ local false sign rate; the largest set of edges whose mean rate stays below ``fd
 wrong calls (Bayesian false discovery rate).
 
 A prior with exact zeros gives every edge a probability of inclusion. The edges that are more likely there than not
-make up the median probability model (Barbieri and Berger 2004, Annals of Statistics 32), to which a missed edge is
-as bad as a false one; where rows are few, it hardly finds any. The f-score asks for a balance of both, and the set
-that makes it largest has all edges above *half of that f-score* (Lipton, Elkan and Naryanaswamy 2014): above 1/2
-where the data tell nearly all, lower where they do not. This is the default, see :func:`least_inclusion`.
+make up the median probability model (Barbieri and Berger 2004, Annals of Statistics 32), for which a missed edge
+is as bad as a false one; where rows are few, it hardly finds any. The f-score balances precision and recall, and
+the set that makes it largest has all edges whose probability is above *half of that f-score* (Lipton, Elkan and
+Naryanaswamy 2014): the cut is near 1/2 where the data tell nearly all, and lower where they do not. With a bound
+on the expected share of false edges this is the default, see :func:`least_inclusion`.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from markovblanket.contracts import Array
 Mask = npt.NDArray[np.bool_]
 
 DEFAULT_LEVEL = 0.95
-# Beyond the edges that are likelier there than not, the default takes more as long as this share of false ones is
-# expected at most. (On simulated Gaussian tables fewer were false.)
+# Beyond the edges that are likelier there than not, the default takes more as long as the expected share of false
+# ones is at most this. (On simulated Gaussian tables fewer were false.)
 MOST_FALSE = 0.3
 
 
@@ -74,7 +75,7 @@ def least_inclusion(included: Array | None, most_false: float = MOST_FALSE) -> f
 
     With p the probabilities, edges above a cut have expected f-score ``2 sum_above p / (number above + sum p)``.
     The cut is 1/2, or lower as long as the expected share of false edges, the mean of ``1 - p`` above it, is at
-    most ``most_false``: of unlikely edges alone, none is found. Of equally good cuts it is the highest.
+    most ``most_false``: where all edges are unlikely, none is selected. Of equally good cuts it is the highest.
 
     Examples
     --------

@@ -142,11 +142,25 @@ def _around(
 def _between(
     ends: Sequence[Array], names: Sequence[Any], boxes: Mapping[Any, tuple[float, float]]
 ) -> dict[Any, Array]:
-    """At the middle of their queries, one above the other; nearer the first where that is the middle of all."""
+    """At the middle of their queries, one above the other; nearer the first where that is the middle of all.
+
+    Those of two queries stand beside the line between these, which may be an edge of its own.
+    """
     middle = np.mean(ends, axis=0) + 0.04 * (ends[0] - ends[-1])
     heights = [boxes[name][1] + GAP for name in names]
     tops = np.cumsum(heights) - sum(heights) / 2
+    if len(ends) == 2:
+        middle = middle + _aside(ends[0], ends[1], max(boxes[name][0] for name in names), sum(heights))
     return {name: middle - [0.0, top] for name, top in zip(names, tops, strict=True)}
+
+
+def _aside(one: Array, other: Array, width: float, height: float) -> Array:
+    """By how much a box at the middle of two points leaves the line between them, towards the middle of all."""
+    along = (other - one) / np.linalg.norm(other - one)
+    across = np.array([-along[1], along[0]])
+    if across @ (one + other) > 0:
+        across = -across
+    return across * ((abs(across[0]) * width + abs(across[1]) * height) / 2 + 3 * GAP)
 
 
 def apart(where: dict[Any, Array], boxes: Mapping[Any, tuple[float, float]], fixed: int = 0) -> dict[Any, Array]:
