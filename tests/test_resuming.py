@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 
 import markovblanket as mb
-from markovblanket import checkpoints, disk, snapshots
+from markovblanket import checkpoints, disk, saving, snapshots
 from markovblanket.gibbs import Blanket
 
 SCHEDULE = {"chains": 2, "warmup": 60, "draws": 40, "thin": 2}
@@ -323,6 +323,31 @@ def test_draws_on_disk_that_stop_while_they_grow_go_on(tmp_path, monkeypatch, pl
     grown, whole = resumed(run, draws=80), fitted(draws=80)
     np.testing.assert_array_equal(grown.draws["W11"], whole.draws["W11"])
     np.testing.assert_array_equal(grown.W12.values, whole.W12.values.astype(np.float32))
+
+
+@pytest.mark.parametrize("place", ["markovblanket.saving.write_groups", "markovblanket.saving.write_settings"])
+def test_a_second_look_that_stops_while_it_is_written_is_written_again(tmp_path, monkeypatch, place):
+    """Until it is there as a whole, no posterior is in the folder that would be read with what there is of it."""
+    run, folder, whole = tmp_path / "run", tmp_path / "draws", fitted(second_look=True)
+    assert whole.inclusion_other.notna().any(axis=None)
+    fitted(checkpoint=run, keep=folder, second_look=True)
+
+    def stopped(path, groups, *_):
+        if "looked" in groups or (path / "looked.zarr").exists():
+            raise KeyboardInterrupt
+        return work(path, groups)
+
+    with monkeypatch.context() as patch:
+        work = saving.write_groups if place.endswith("groups") else saving.write_settings
+        patch.setattr(place, stopped)
+        with pytest.raises(KeyboardInterrupt):
+            resumed(run)
+    for part in folder.glob("looked.zarr/inclusion_other/*"):
+        part.unlink()
+    with pytest.raises(FileNotFoundError, match=r"it has no settings\.json"):
+        mb.load(folder)
+    resumed(run)
+    pd.testing.assert_frame_equal(mb.load(folder).inclusion_other, whole.inclusion_other)
 
 
 def test_draws_on_disk_have_statistics_that_cannot_be_divided_anew(tmp_path):

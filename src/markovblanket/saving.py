@@ -88,18 +88,26 @@ def reopen(path: Path, draws: int) -> Path:
     """The group of draws where a run goes on; if there is no room for so many, no posterior is there any more."""
     path = path.resolve()
     if (path / DRAWS).exists() and disk.room(path / DRAWS) < draws:
-        for name in (SETTINGS, seals.SEAL):
-            (path / name).unlink(missing_ok=True)
+        unseal(path)
         for group in set(path.glob("*.zarr")) - {path / DRAWS}:
             shutil.rmtree(group)
     return path / DRAWS
 
 
+def unseal(path: Path) -> None:
+    """Without its last files, no posterior is there: whoever stops while groups are written leaves none."""
+    for name in (SETTINGS, seals.SEAL):
+        (path / name).unlink(missing_ok=True)
+
+
 def complete(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, Any]) -> xr.Dataset:
     """Make a saved posterior of a folder of draws, to which ``groups`` have names and small draws to add.
 
-    Returns the draws, opened where they are.
+    What was learned after them has to be added anew. Returns the draws, opened where they are.
     """
+    unseal(path)
+    for name in set(OPTIONAL) - set(groups):
+        shutil.rmtree(path / f"{name}.zarr", ignore_errors=True)
     groups["draws"].assign_attrs(ATTRIBUTES).to_zarr(path / DRAWS, mode="a", zarr_format=2, consolidated=True)
     write_groups(path, {name: group for name, group in groups.items() if name != "draws"})
     write_settings(path, settings)
@@ -109,6 +117,7 @@ def complete(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str
 def add(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, Any]) -> None:
     """Groups that a whole posterior does not have yet, and its settings anew."""
     path = path.resolve()
+    unseal(path)
     write_groups(path, {name: group for name, group in groups.items() if not (path / f"{name}.zarr").exists()})
     write_settings(path, settings)
 
