@@ -81,10 +81,9 @@ class KeepOnDisk:
         (p, q), hyper = state.W12.shape, dict.fromkeys(state.hyper, ())
         shapes = {"W11": (p, p), "W12": (p, q), "W22_diagonal": (q,), "explained": (p,), **hyper}
         if not self.path.exists():
-            draft = self.path.with_name(f"{self.path.name}.part")
-            shutil.rmtree(draft, ignore_errors=True)
-            create(draft, shapes, (len(chains), draws))
-            draft.rename(self.path)
+            shutil.rmtree(draft(self.path), ignore_errors=True)
+            create(draft(self.path), shapes, (len(chains), draws))
+            draft(self.path).rename(self.path)
         if room(self.path) < draws:
             grow(self.path, shapes, (len(chains), draws))
         size = opened(self.path)[SINGLE].chunks[1]
@@ -93,6 +92,11 @@ class KeepOnDisk:
     def gather(self, records: list[Record]) -> Record:
         """What is in memory."""
         return self.summary.gather(records)
+
+
+def draft(path: Path) -> Path:
+    """Where a group is made, before it takes its name."""
+    return path.with_name(f"{path.name}.part")
 
 
 def on_disk(draw: Draw) -> dict[str, Any]:

@@ -68,19 +68,21 @@ def refuse_foreign(path: Path) -> None:
 
 def is_interrupted(path: Path) -> bool:
     """Whether a folder holds what a run that did not end has left, and nothing else."""
-    marks = path / DRAWS / ".zattrs"
-    if not marks.is_file() or json.loads(marks.read_text()) != ATTRIBUTES:
+    ours, marks = (SETTINGS, seals.SEAL, disk.draft(path / DRAWS).name), path / DRAWS / ".zattrs"
+    if not all(entry.name in ours or entry.name.endswith(".zarr") for entry in path.iterdir()):
         return False
-    return all(entry.name == seals.SEAL or entry.name.endswith(".zarr") for entry in path.iterdir())
+    return disk.draft(path / DRAWS).is_dir() or (marks.is_file() and json.loads(marks.read_text()) == ATTRIBUTES)
 
 
 def claim(path: Path) -> Path:
     """An empty folder for draws that are written as they come; returns their group in it, still to be made."""
     path = path.resolve()
     refuse_foreign(path)
-    if path.exists():
-        shutil.rmtree(path)
-    path.mkdir(parents=True)
+    mark = disk.draft(path / DRAWS)  # by which the rest is known as ours, should this be stopped
+    mark.mkdir(parents=True, exist_ok=True)
+    for entry in set(path.iterdir()) - {mark}:
+        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    shutil.rmtree(mark)
     return path / DRAWS
 
 
