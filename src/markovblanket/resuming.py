@@ -13,7 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from markovblanket import checkpoints, posterior, seals, snapshots
-from markovblanket.chains import SAMPLING, WARMUP, Schedule
+from markovblanket.chains import SAMPLING, WARMUP, Schedule, still_kept
 from markovblanket.checkpoints import Plan
 from markovblanket.contracts import Array, Problem
 from markovblanket.estimate import AUTO, PRIORS, SOLVERS
@@ -94,15 +94,15 @@ def load(path: str | Path) -> Posterior:
     least = int(seen.chains["draws"].min())
     if task.keeping.kept != "draws" or not least:
         raise ValueError(f"{path} cannot be read yet: {seen.sentence}")
-    stores = [drawn(Path(path), chain, task.schedule.draws) for chain in range(task.chains)]
+    stores = [drawn(Path(path), chain, task.schedule) for chain in range(task.chains)]
     return task.posterior(KeepDraws(least).gather([store.first(least) for store in stores]))
 
 
-def drawn(folder: Path, chain: int, draws: int) -> MemoryStore:
-    """What a chain has drawn so far."""
-    store = MemoryStore(draws)
+def drawn(folder: Path, chain: int, schedule: Schedule) -> MemoryStore:
+    """What a chain has drawn so far; some chains may have grown already, and others not yet."""
+    store = MemoryStore(schedule.draws)
     if (record := snapshots.read(Saver(folder).path(chain, SAMPLING))) is not None:
-        store.unpack(part("store", record))
+        store.unpack(still_kept(part("store", record), schedule))
     return store
 
 
