@@ -52,6 +52,7 @@ def opened(folder: str | Path, plan: Mapping[str, Any], write_data: Callable[[Pa
 def begin(folder: Path, write_data: Callable[[Path], None]) -> None:
     """The data, before the plan: with that, the folder is whole."""
     shutil.rmtree(folder / TABLE, ignore_errors=True)
+    (folder / MATRIX).unlink(missing_ok=True)
     write_data(folder)
     if (folder / TABLE).exists():  # a scan has none
         seals.write(folder / TABLE)
