@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 
 import markovblanket as mb
-from markovblanket import checkpoints, disk, saving, snapshots
+from markovblanket import chains, checkpoints, disk, saving, snapshots
 from markovblanket.gibbs import Blanket
 
 SCHEDULE = {"chains": 2, "warmup": 60, "draws": 40, "thin": 2}
@@ -179,6 +179,22 @@ def test_a_run_under_way_can_be_read_as_far_as_it_is(kind, tmp_path, monkeypatch
     assert seen.rhat > 0.9
 
 
+@pytest.mark.parametrize("grown", [0, 1])
+def test_so_can_one_that_grows_and_keeps_fewer_latent_columns(grown, tmp_path, monkeypatch):
+    """Whether no chain has gone on yet, or one has: columns are those of the draws under whose numbers they go."""
+    monkeypatch.setattr(chains, "LATENT_NUMBERS", 20 * 60 * 12)
+    run, short, longer = tmp_path / "run", fitted("mixed"), fitted("mixed", draws=160)
+    fitted("mixed", checkpoint=run)
+    before = {k: (run / f"chain-{k}.sampling.npz").read_bytes() for k in range(grown, 2)}
+    resumed(run, draws=160)
+    for k, snapshot in before.items():
+        (run / f"chain-{k}.sampling.npz").write_bytes(snapshot)
+    seen, known = (posterior.observed.to_datasets()["latent"] for posterior in (loaded(run), longer))
+    assert short.observed.to_datasets()["latent"].sizes["draw"] == 20
+    assert seen["draw"].values.tolist() == [7, 15, 23, 31, 39]
+    np.testing.assert_array_equal(seen["latent"], known["latent"].sel(draw=seen["draw"]))
+
+
 def test_what_cannot_be_read_yet_says_how_far_it_is(tmp_path):
     folder = tmp_path / "run"
     same(fitted(checkpoint=folder, keep="summary"), resumed(folder))
@@ -212,6 +228,13 @@ def test_so_it_is_for_a_scatter_matrix(tmp_path):
         warnings.simplefilter("ignore", mb.ConvergenceWarning)
         whole = mb.estimate(**asked, **SCHEDULE, seed=1, progress=False, checkpoint=tmp_path / "run")
     same(whole, resumed(tmp_path / "run"))
+
+
+def test_a_scatter_matrix_of_a_run_that_never_was_is_forgotten(tmp_path):
+    """One that was stopped before it had a plan; another one begins in its folder."""
+    (tmp_path / "run").mkdir()
+    snapshots.write(tmp_path / "run" / checkpoints.MATRIX, {"matrix": np.eye(3)})
+    same(fitted(checkpoint=tmp_path / "run"), resumed(tmp_path / "run"))
 
 
 def test_without_a_seed_the_run_keeps_its_own(tmp_path):
@@ -306,6 +329,14 @@ def test_draws_on_disk_grow(tmp_path, monkeypatch):
             np.testing.assert_allclose(posterior.edges(all=True)["weight"], knew.edges(all=True)["weight"])
             assert posterior.settings["draws"] == more
             pd.testing.assert_frame_equal(posterior.inclusion_other, knew.inclusion_other)
+
+
+def test_a_posterior_whose_draws_have_grown_since_is_saved_as_it_was(tmp_path):
+    run, whole = tmp_path / "run", fitted(keep=tmp_path / "short")
+    short = fitted(checkpoint=run, keep=tmp_path / "draws")
+    resumed(run, draws=80)
+    short.save(tmp_path / "saved")
+    same(whole, mb.load(tmp_path / "saved"))
 
 
 @pytest.mark.parametrize("place", ["markovblanket.disk.grow", "markovblanket.disk.DiskStore.append"])

@@ -41,10 +41,10 @@ def write(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, A
 
 
 def write_groups(folder: Path, groups: Mapping[str, xr.Dataset]) -> None:
-    """A zarr group per data set; one that is on disk already is copied as it is."""
+    """A zarr group per data set; one that is on disk already is copied as it is, unless it has grown since."""
     for name, group in groups.items():
         source = source_of(group)
-        if source is None:
+        if source is None or disk.room(source) != group.sizes["draw"]:
             group.to_zarr(folder / f"{name}.zarr", mode="w", zarr_format=2, consolidated=True)
         else:
             shutil.copytree(source, folder / f"{name}.zarr")
