@@ -9,6 +9,8 @@ import os
 import resource
 import signal
 import subprocess
+import sys
+import time
 import warnings
 from functools import partial
 from unittest.mock import Mock
@@ -20,6 +22,7 @@ import pytest
 import markovblanket as mb
 from markovblanket import chains, checkpoints, disk, saving, snapshots
 from markovblanket.gibbs import Blanket
+from markovblanket.snapshots import Saver
 
 SCHEDULE = {"chains": 2, "warmup": 60, "draws": 40, "thin": 2}
 DATA = {
@@ -96,6 +99,49 @@ def test_nor_does_it_matter_how_the_chains_are_spread(tmp_path):
     whole = fitted("mixed")
     same(whole, fitted("mixed", checkpoint=tmp_path / "run", n_jobs=2))
     same(whole, resumed(tmp_path / "run", n_jobs=2))
+
+
+ORPHANS = """
+import sys
+import markovblanket as mb
+from markovblanket import checkpoints
+checkpoints.EVERY = 0.0
+made = mb.simulate(rows=60, query=2, rest=8, seed=1)
+options = {"chains": 2, "warmup": 60, "draws": 10**5, "thin": 2, "seed": 3, "keep": "summary", "n_jobs": 2}
+mb.estimate(made.table, made.query, checkpoint=sys.argv[1], progress=False, **options)
+"""
+
+
+def test_chains_of_a_run_that_was_killed_end_with_it(tmp_path):
+    """They are in processes of their own, and would write beside whoever takes up the run."""
+    run = tmp_path / "run"
+    with subprocess.Popen([sys.executable, "-c", ORPHANS, str(run)]) as process:
+        until = time.monotonic() + 120
+        while len(list(run.glob("*.sampling.npz"))) < 2 and time.monotonic() < until:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    time.sleep(3)
+    written = [path.stat().st_mtime_ns for path in run.glob("*.npz")]
+    time.sleep(1)
+    assert written == [path.stat().st_mtime_ns for path in run.glob("*.npz")]
+    assert not mb.status(run).running
+
+
+def test_a_chain_ends_if_another_process_has_taken_up_its_run(tmp_path):
+    with checkpoints.locked(tmp_path) as owner:
+        saver, other = Saver(tmp_path, owner=owner), Saver(tmp_path, owner=f"{owner}0")
+        snapshots.saving(saver, 0, "warmup")(lambda: {"count": np.array(1)}, now=True)
+        with pytest.raises(RuntimeError, match="has ended, and so do its chains"):
+            snapshots.saving(other, 0, "warmup")(lambda: {"count": np.array(2)}, now=True)
+    assert snapshots.read(saver.path(0, "warmup"))["count"] == 1
+
+
+def test_what_a_killed_process_was_writing_is_removed(tmp_path):
+    fitted(checkpoint=tmp_path)
+    half = tmp_path / "chain-0.sampling.npz.0a1b2c3d.part"
+    half.write_bytes(b"half")
+    same(fitted(), resumed(tmp_path))
+    assert not half.exists()
 
 
 def test_an_interrupted_run_says_how_far_it_is_and_goes_on(tmp_path, monkeypatch):

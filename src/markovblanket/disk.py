@@ -144,7 +144,7 @@ def room(path: Path) -> int:
 
 
 def grow(path: Path, shapes: Mapping[str, tuple[int, ...]], size: tuple[int, int]) -> None:
-    """Room for more draws; what was added after the last one is gone. That it is done, one sees by W12, the last."""
+    """Room for more draws; what was added after the last one is gone. One sees that it is done by W12, the last."""
     (path / CONSOLIDATED).unlink(missing_ok=True)
     group = opened(path)
     for name in set(group) - set(shapes):

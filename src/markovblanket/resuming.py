@@ -19,6 +19,7 @@ from markovblanket.contracts import Array, Problem
 from markovblanket.estimate import AUTO, PRIORS, SOLVERS
 from markovblanket.given import Given, as_they_are, from_scatter, in_copula
 from markovblanket.keeping import Keeping
+from markovblanket.locks import is_running
 from markovblanket.observed import Observed
 from markovblanket.posterior import Posterior
 from markovblanket.snapshots import DamagedError, Record, Saver, part
@@ -208,7 +209,7 @@ def status(folder: str | Path) -> Status:
     seen = [reached(Path(folder), chain, schedule) for chain in range(plan["chains"])]
     chains = pd.DataFrame([row for row, _ in seen]).rename_axis("chain")
     rhat = agreement([draws for _, draws in seen])
-    return Status(checkpoints.is_running(Path(folder)), chains, schedule.sweeps, schedule.draws, rhat)
+    return Status(is_running(Path(folder)), chains, schedule.sweeps, schedule.draws, rhat)
 
 
 def reached(folder: Path, chain: int, schedule: Schedule) -> tuple[dict[str, Any], Array]:
