@@ -13,6 +13,8 @@ import sys
 import time
 import warnings
 from functools import partial
+from importlib import import_module
+from pathlib import Path
 from unittest.mock import Mock
 
 import numpy as np
@@ -22,7 +24,7 @@ import pytest
 import markovblanket as mb
 from markovblanket import chains, checkpoints, disk, saving, snapshots
 from markovblanket.gibbs import Blanket
-from markovblanket.snapshots import Saver
+from markovblanket.snapshots import DamagedError, Saver
 
 SCHEDULE = {"chains": 2, "warmup": 60, "draws": 40, "thin": 2}
 DATA = {
@@ -427,6 +429,38 @@ def test_a_second_look_that_stops_while_it_is_written_is_written_again(tmp_path,
     pd.testing.assert_frame_equal(mb.load(folder).inclusion_other, whole.inclusion_other)
 
 
+def test_draws_on_disk_are_found_from_anywhere_and_move_with_their_run(tmp_path, monkeypatch):
+    """By a name that was given from a folder above; inside the run, by their place there."""
+    whole = fitted(draws=80)
+    for place in (tmp_path / "a", tmp_path / "elsewhere"):
+        place.mkdir()
+    monkeypatch.chdir(tmp_path)
+    fitted(checkpoint="a/run", keep=Path("a/draws"))
+    fitted(checkpoint="a/other", keep="a/other/draws")
+    monkeypatch.chdir("elsewhere")
+    np.testing.assert_array_equal(loaded("../a/run").W12, whole.W12[:, :40].astype(np.float32))
+    np.testing.assert_array_equal(resumed("../a/run", draws=80).W12, whole.W12.astype(np.float32))
+    (tmp_path / "a" / "other").rename("moved")
+    np.testing.assert_array_equal(resumed("moved", draws=80).W12, whole.W12.astype(np.float32))
+    assert mb.load("moved/draws").settings["draws"] == 80
+    assert [path.name for path in Path().iterdir()] == ["moved"]
+
+
+@pytest.mark.parametrize("draws", [None, 80])
+def test_draws_on_disk_that_are_gone_are_told(tmp_path, monkeypatch, draws):
+    monkeypatch.setattr(disk, "BLOCK", 7 * 2 * 8)
+    fitted(checkpoint=tmp_path / "run", keep=tmp_path / "draws")
+    (tmp_path / "draws" / "draws.zarr" / "explained" / "1.3.0").unlink()
+    with pytest.raises(DamagedError, match=r"explained/1\.3\.0 is damaged: it is not there"):
+        resumed(tmp_path / "run", draws=draws)
+    (tmp_path / "draws").rename(tmp_path / "gone")
+    with pytest.raises(
+        DamagedError, match=r"draws\.zarr is not there, but the draws of this run were; put it back"
+    ):
+        resumed(tmp_path / "run", draws=draws)
+    assert not (tmp_path / "draws").exists()
+
+
 def test_draws_on_disk_have_statistics_that_cannot_be_divided_anew(tmp_path):
     fitted(checkpoint=tmp_path / "run", keep=tmp_path / "draws")
     with pytest.raises(ValueError, match=r"on disk, with a summary, grows to at least twice its draws, here 80"):
@@ -439,6 +473,21 @@ def test_a_folder_in_use_is_refused(run):
         with pytest.raises(RuntimeError, match=f"in use by a run that has not ended \\(process {os.getpid()}\\)"):
             fitted(checkpoint=run)
     assert not mb.status(run).running
+
+
+@pytest.mark.parametrize("place", ["markovblanket.task.other_ends", "markovblanket.task.Task.may_double"])
+def test_so_is_one_whose_run_looks_again_or_is_between_rounds(tmp_path, monkeypatch, place):
+    """Whoever came in between would write beside it."""
+
+    def meanwhile(*_):
+        with pytest.raises(RuntimeError, match="in use by a run that has not ended"):
+            resumed(tmp_path)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(import_module("markovblanket.estimate"), "FIRST", 10)
+    monkeypatch.setattr(place, meanwhile)
+    with pytest.raises(KeyboardInterrupt):
+        fitted(checkpoint=tmp_path, draws="auto", budget=200)
 
 
 def test_folders_of_others_are_left_alone(tmp_path):

@@ -29,24 +29,31 @@ Plan = dict[str, Any]
 
 
 @contextmanager
-def opened(folder: str | Path, plan: Mapping[str, Any], write_data: Callable[[Path], None]) -> Iterator[Saver]:
-    """A saver for this run: in a new folder, or in one where the same run was begun; nobody else may have it."""
+def held(folder: str | Path | None) -> Iterator[Saver | None]:
+    """A saver in a folder that is new or that of a run, if one is named; meanwhile nobody else may have it."""
+    if folder is None:
+        yield None
+        return
     folder = Path(folder).resolve()
     refuse_foreign(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder) as owner:
-        for draft in folder.glob(f"**/{DRAFTS}"):  # of processes that were killed
+        for draft in (*folder.glob(DRAFTS), *(folder / FITS).glob(DRAFTS)):  # of processes that were killed
             draft.unlink(missing_ok=True)
-        begun = read(folder)
-        if begun is None:
-            begin(folder, write_data)
-        else:
-            refuse_other(folder, begun, plan)
-        write(folder, plan)
         yield Saver(folder, EVERY, owner)
 
 
-def begin(folder: Path, write_data: Callable[[Path], None]) -> None:
+def begin(folder: Path, plan: Mapping[str, Any], write_data: Callable[[Path], None]) -> None:
+    """A new run, or the same one again; another one is refused."""
+    begun = read(folder)
+    if begun is None:
+        prepare(folder, write_data)
+    else:
+        refuse_other(folder, begun, plan)
+    write(folder, plan)
+
+
+def prepare(folder: Path, write_data: Callable[[Path], None]) -> None:
     """The data, before the plan: with that, the folder is whole."""
     shutil.rmtree(folder / TABLE, ignore_errors=True)
     (folder / MATRIX).unlink(missing_ok=True)

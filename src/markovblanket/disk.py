@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovblanket.contracts import Draw
-from markovblanket.snapshots import Record, inside, part
+from markovblanket.snapshots import DamagedError, Record, inside, part
 from markovblanket.store import AXES, EFFORT, Chain, KeepSummary, SummaryStore, quantities
 
 # Numbers in a block, about 8 megabytes of W12; a block has at least one draw.
@@ -58,6 +59,18 @@ class DiskStore:
         """Go on from there; blocks that were written after it are written again."""
         self.block, self.filled = part("block", record), int(record["summary.memory.filled"])
         self.summary.unpack(part("summary", record))
+        self._require_blocks()
+
+    def _require_blocks(self) -> None:
+        """Refuse to go on where a block that was written is not there any more: it would be read as missing."""
+        blocks = (
+            math.ceil(self.filled / self.size) if self.filled == self.summary.draws else self.filled // self.size
+        )
+        for name, block in self.block.items():
+            for number in range(blocks):
+                file = self.path / name / ".".join(map(str, (self.chain, number, *[0] * (block.ndim - 1))))
+                if not file.is_file():
+                    raise DamagedError(f"{file} is damaged: it is not there")
 
     def _write(self, begin: int) -> None:
         """The block that begins with so many draws before it."""
@@ -144,7 +157,7 @@ def room(path: Path) -> int:
 
 
 def grow(path: Path, shapes: Mapping[str, tuple[int, ...]], size: tuple[int, int]) -> None:
-    """Room for more draws; what was added after the last one is gone. One sees that it is done by W12, the last."""
+    """Room for more draws; what was added after the last one is gone. It is done if W12, the last, has it."""
     (path / CONSOLIDATED).unlink(missing_ok=True)
     group = opened(path)
     for name in set(group) - set(shapes):

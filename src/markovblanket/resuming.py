@@ -121,7 +121,7 @@ def task_in(folder: str | Path) -> Task:
         given = given_in(Path(folder), plan)
     solver, prior = (known(plan[role], names, role) for role, names in (("solver", SOLVERS), ("prior", PRIORS)))
     named = None if plan["named"] is None else np.array(plan["named"], dtype=np.intp).reshape(-1, 2)
-    keeping = Keeping(**plan["keep"], named=named)
+    keeping = Keeping.of(plan["keep"], Path(folder), named)
     settings = {name: plan[name] for name in ("data", "margins", "prior", "solver", "versions", "kinds")}
     schedule = Schedule(*(plan[name] for name in ("warmup", "draws", "thin")))
     seeds = np.random.SeedSequence(int(plan["seed"]))

@@ -86,6 +86,12 @@ def claim(path: Path) -> Path:
     return path / DRAWS
 
 
+def require_draws(path: Path) -> None:
+    """Refuse to go on where the draws so far are not there any more."""
+    if not (path / DRAWS).is_dir():
+        raise DamagedError(f"{path / DRAWS} is not there, but the draws of this run were; put it back")
+
+
 def reopen(path: Path, draws: int) -> Path:
     """The group of draws where a run goes on; if there is no room for so many, no posterior is there any more."""
     path = path.resolve()

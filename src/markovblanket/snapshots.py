@@ -160,6 +160,11 @@ class Saver:
         """Whether some chain has left a snapshot."""
         return any(self.folder.glob("chain-*.npz"))
 
+    @property
+    def has_draws(self) -> bool:
+        """Whether some chain was past its warm-up."""
+        return any(self.folder.glob("chain-*.sampling.npz"))
+
     def path(self, chain: int, phase: str) -> Path:
         """The file of a chain in a phase."""
         return self.folder / f"chain-{chain}.{phase}.npz"
