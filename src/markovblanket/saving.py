@@ -35,9 +35,19 @@ def write(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, A
         draft.mkdir()
         write_groups(draft, groups)
         write_settings(draft, settings)
+        swap(draft, path, old)
+
+
+def swap(new: Path, path: Path, old: Path) -> None:
+    """Two renames; what was there before comes back if the second is not reached, or fails."""
+    try:
         if path.exists():
             path.rename(old)
-        draft.rename(path)
+        new.rename(path)
+    except BaseException:
+        if old.exists() and not path.exists():
+            old.rename(path)
+        raise
 
 
 def write_groups(folder: Path, groups: Mapping[str, xr.Dataset]) -> None:
