@@ -16,7 +16,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 # Floors 0-3 live on NumPy, SciPy, numba, joblib and threadpoolctl alone; `test-floors` proves it where nothing else is
 # installed. A floor's tests are tests/<name>/ or tests/test_<name>*.py, its doctests those of the module itself.
 # `table`, `kinds`, `levels` and `reading` are missing here: they read dataframes, through narwhals.
-FLOORS_0_3 := seeds contracts spans threads scatter variates regression rowscales priors solvers cells cuts gaps fixed margins hopping completion copula gibbs lone chains disk store streams division progress showing interruption snapshots workers
+FLOORS_0_3 := seeds contracts spans threads scatter variates regression rowscales priors solvers cells cuts gaps fixed margins hopping completion copula gibbs lone chains disk store streams division progress showing interruption locks snapshots workers
 FLOORS_NEED := joblib numba numpy pytest pytest-xdist scipy threadpoolctl
 FLOORS_VENV := $(VENV)-floors
 FLOORS_TESTS = $(wildcard $(foreach floor,$(FLOORS_0_3), tests/$(floor) tests/test_$(floor).py \

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import tracemalloc
 from pathlib import Path
+from unittest.mock import Mock
 
 import joblib
 import numpy as np
@@ -13,7 +16,7 @@ import pytest
 import xarray as xr
 
 import markovblanket as mb
-from markovblanket import arviz_bridge, keeping
+from markovblanket import arviz_bridge, keeping, saving
 from markovblanket.axes import name_axes, name_streams
 from markovblanket.chains import Schedule, run
 from markovblanket.contracts import Problem
@@ -309,6 +312,36 @@ def test_an_older_run_or_an_interrupted_one_gives_way(data, tmp_path):
         mb.load(path)
     mb.estimate(data.table, data.query, keep=path, **QUICK)
     assert json.loads((path / "settings.json").read_text())["seed"] == "5"
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_folder_gives_way_though_a_run_was_stopped_while_it_emptied_it(folder, tmp_path, monkeypatch, whole):
+    """After any number of files; the folder is that of a whole posterior, or of an interrupted run."""
+    for count in range(0, 60, 4):
+        path, files = shutil.copytree(folder, tmp_path / str(count)), iter(range(count))
+        if not whole:
+            (path / "settings.json").unlink()
+
+        def unlink(*place, files=files, unlink=os.unlink, **options):
+            if next(files, None) is None:
+                raise KeyboardInterrupt
+            unlink(*place, **options)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "unlink", unlink)
+            with pytest.raises(KeyboardInterrupt):
+                saving.claim(path)
+        assert saving.claim(path).parent == path
+        assert not any(path.iterdir())
+
+
+def test_so_does_one_that_was_stopped_before_it_had_its_group(data, tmp_path, monkeypatch):
+    options = {"keep": tmp_path / "draws", "checkpoint": tmp_path / "run", **QUICK}
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            mb.estimate(data.table, data.query, **options)
+    assert mb.estimate(data.table, data.query, **options).W12.notnull().all()
 
 
 @pytest.mark.parametrize("lure", [None, "settings.json"])

@@ -9,8 +9,12 @@ import os
 import resource
 import signal
 import subprocess
+import sys
+import time
 import warnings
 from functools import partial
+from importlib import import_module
+from pathlib import Path
 from unittest.mock import Mock
 
 import numpy as np
@@ -18,8 +22,9 @@ import pandas as pd
 import pytest
 
 import markovblanket as mb
-from markovblanket import checkpoints, disk, snapshots
+from markovblanket import chains, checkpoints, disk, saving, snapshots
 from markovblanket.gibbs import Blanket
+from markovblanket.snapshots import DamagedError, Saver
 
 SCHEDULE = {"chains": 2, "warmup": 60, "draws": 40, "thin": 2}
 DATA = {
@@ -96,6 +101,49 @@ def test_nor_does_it_matter_how_the_chains_are_spread(tmp_path):
     whole = fitted("mixed")
     same(whole, fitted("mixed", checkpoint=tmp_path / "run", n_jobs=2))
     same(whole, resumed(tmp_path / "run", n_jobs=2))
+
+
+ORPHANS = """
+import sys
+import markovblanket as mb
+from markovblanket import checkpoints
+checkpoints.EVERY = 0.0
+made = mb.simulate(rows=60, query=2, rest=8, seed=1)
+options = {"chains": 2, "warmup": 60, "draws": 10**5, "thin": 2, "seed": 3, "keep": "summary", "n_jobs": 2}
+mb.estimate(made.table, made.query, checkpoint=sys.argv[1], progress=False, **options)
+"""
+
+
+def test_chains_of_a_run_that_was_killed_end_with_it(tmp_path):
+    """They are in processes of their own, and would write beside whoever takes up the run."""
+    run = tmp_path / "run"
+    with subprocess.Popen([sys.executable, "-c", ORPHANS, str(run)]) as process:
+        until = time.monotonic() + 120
+        while len(list(run.glob("*.sampling.npz"))) < 2 and time.monotonic() < until:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    time.sleep(3)
+    written = [path.stat().st_mtime_ns for path in run.glob("*.npz")]
+    time.sleep(1)
+    assert written == [path.stat().st_mtime_ns for path in run.glob("*.npz")]
+    assert not mb.status(run).running
+
+
+def test_a_chain_ends_if_another_process_has_taken_up_its_run(tmp_path):
+    with checkpoints.locked(tmp_path) as owner:
+        saver, other = Saver(tmp_path, owner=owner), Saver(tmp_path, owner=f"{owner}0")
+        snapshots.saving(saver, 0, "warmup")(lambda: {"count": np.array(1)}, now=True)
+        with pytest.raises(RuntimeError, match="has ended, and so do its chains"):
+            snapshots.saving(other, 0, "warmup")(lambda: {"count": np.array(2)}, now=True)
+    assert snapshots.read(saver.path(0, "warmup"))["count"] == 1
+
+
+def test_what_a_killed_process_was_writing_is_removed(tmp_path):
+    fitted(checkpoint=tmp_path)
+    half = tmp_path / "chain-0.sampling.npz.0a1b2c3d.part"
+    half.write_bytes(b"half")
+    same(fitted(), resumed(tmp_path))
+    assert not half.exists()
 
 
 def test_an_interrupted_run_says_how_far_it_is_and_goes_on(tmp_path, monkeypatch):
@@ -179,6 +227,22 @@ def test_a_run_under_way_can_be_read_as_far_as_it_is(kind, tmp_path, monkeypatch
     assert seen.rhat > 0.9
 
 
+@pytest.mark.parametrize("grown", [0, 1])
+def test_so_can_one_that_grows_and_keeps_fewer_latent_columns(grown, tmp_path, monkeypatch):
+    """Whether no chain has gone on yet, or one has: columns are those of the draws under whose numbers they go."""
+    monkeypatch.setattr(chains, "LATENT_NUMBERS", 20 * 60 * 12)
+    run, short, longer = tmp_path / "run", fitted("mixed"), fitted("mixed", draws=160)
+    fitted("mixed", checkpoint=run)
+    before = {k: (run / f"chain-{k}.sampling.npz").read_bytes() for k in range(grown, 2)}
+    resumed(run, draws=160)
+    for k, snapshot in before.items():
+        (run / f"chain-{k}.sampling.npz").write_bytes(snapshot)
+    seen, known = (posterior.observed.to_datasets()["latent"] for posterior in (loaded(run), longer))
+    assert short.observed.to_datasets()["latent"].sizes["draw"] == 20
+    assert seen["draw"].values.tolist() == [7, 15, 23, 31, 39]
+    np.testing.assert_array_equal(seen["latent"], known["latent"].sel(draw=seen["draw"]))
+
+
 def test_what_cannot_be_read_yet_says_how_far_it_is(tmp_path):
     folder = tmp_path / "run"
     same(fitted(checkpoint=folder, keep="summary"), resumed(folder))
@@ -212,6 +276,13 @@ def test_so_it_is_for_a_scatter_matrix(tmp_path):
         warnings.simplefilter("ignore", mb.ConvergenceWarning)
         whole = mb.estimate(**asked, **SCHEDULE, seed=1, progress=False, checkpoint=tmp_path / "run")
     same(whole, resumed(tmp_path / "run"))
+
+
+def test_a_scatter_matrix_of_a_run_that_never_was_is_forgotten(tmp_path):
+    """One that was stopped before it had a plan; another one begins in its folder."""
+    (tmp_path / "run").mkdir()
+    snapshots.write(tmp_path / "run" / checkpoints.MATRIX, {"matrix": np.eye(3)})
+    same(fitted(checkpoint=tmp_path / "run"), resumed(tmp_path / "run"))
 
 
 def test_without_a_seed_the_run_keeps_its_own(tmp_path):
@@ -308,6 +379,14 @@ def test_draws_on_disk_grow(tmp_path, monkeypatch):
             pd.testing.assert_frame_equal(posterior.inclusion_other, knew.inclusion_other)
 
 
+def test_a_posterior_whose_draws_have_grown_since_is_saved_as_it_was(tmp_path):
+    run, whole = tmp_path / "run", fitted(keep=tmp_path / "short")
+    short = fitted(checkpoint=run, keep=tmp_path / "draws")
+    resumed(run, draws=80)
+    short.save(tmp_path / "saved")
+    same(whole, mb.load(tmp_path / "saved"))
+
+
 @pytest.mark.parametrize("place", ["markovblanket.disk.grow", "markovblanket.disk.DiskStore.append"])
 def test_draws_on_disk_that_stop_while_they_grow_go_on(tmp_path, monkeypatch, place):
     """Until it has grown, no posterior is in the folder that says it were whole."""
@@ -325,6 +404,63 @@ def test_draws_on_disk_that_stop_while_they_grow_go_on(tmp_path, monkeypatch, pl
     np.testing.assert_array_equal(grown.W12.values, whole.W12.values.astype(np.float32))
 
 
+@pytest.mark.parametrize("place", ["markovblanket.saving.write_groups", "markovblanket.saving.write_settings"])
+def test_a_second_look_that_stops_while_it_is_written_is_written_again(tmp_path, monkeypatch, place):
+    """Until it is there as a whole, no posterior is in the folder that would be read with what there is of it."""
+    run, folder, whole = tmp_path / "run", tmp_path / "draws", fitted(second_look=True)
+    assert whole.inclusion_other.notna().any(axis=None)
+    fitted(checkpoint=run, keep=folder, second_look=True)
+
+    def stopped(path, groups, *_):
+        if "looked" in groups or (path / "looked.zarr").exists():
+            raise KeyboardInterrupt
+        return work(path, groups)
+
+    with monkeypatch.context() as patch:
+        work = saving.write_groups if place.endswith("groups") else saving.write_settings
+        patch.setattr(place, stopped)
+        with pytest.raises(KeyboardInterrupt):
+            resumed(run)
+    for part in folder.glob("looked.zarr/inclusion_other/*"):
+        part.unlink()
+    with pytest.raises(FileNotFoundError, match=r"it has no settings\.json"):
+        mb.load(folder)
+    resumed(run)
+    pd.testing.assert_frame_equal(mb.load(folder).inclusion_other, whole.inclusion_other)
+
+
+def test_draws_on_disk_are_found_from_anywhere_and_move_with_their_run(tmp_path, monkeypatch):
+    """By a name that was given from a folder above; inside the run, by their place there."""
+    whole = fitted(draws=80)
+    for place in (tmp_path / "a", tmp_path / "elsewhere"):
+        place.mkdir()
+    monkeypatch.chdir(tmp_path)
+    fitted(checkpoint="a/run", keep=Path("a/draws"))
+    fitted(checkpoint="a/other", keep="a/other/draws")
+    monkeypatch.chdir("elsewhere")
+    np.testing.assert_array_equal(loaded("../a/run").W12, whole.W12[:, :40].astype(np.float32))
+    np.testing.assert_array_equal(resumed("../a/run", draws=80).W12, whole.W12.astype(np.float32))
+    (tmp_path / "a" / "other").rename("moved")
+    np.testing.assert_array_equal(resumed("moved", draws=80).W12, whole.W12.astype(np.float32))
+    assert mb.load("moved/draws").settings["draws"] == 80
+    assert [path.name for path in Path().iterdir()] == ["moved"]
+
+
+@pytest.mark.parametrize("draws", [None, 80])
+def test_draws_on_disk_that_are_gone_are_told(tmp_path, monkeypatch, draws):
+    monkeypatch.setattr(disk, "BLOCK", 7 * 2 * 8)
+    fitted(checkpoint=tmp_path / "run", keep=tmp_path / "draws")
+    (tmp_path / "draws" / "draws.zarr" / "explained" / "1.3.0").unlink()
+    with pytest.raises(DamagedError, match=r"explained/1\.3\.0 is damaged: it is not there"):
+        resumed(tmp_path / "run", draws=draws)
+    (tmp_path / "draws").rename(tmp_path / "gone")
+    with pytest.raises(
+        DamagedError, match=r"draws\.zarr is not there, but the draws of this run were; put it back"
+    ):
+        resumed(tmp_path / "run", draws=draws)
+    assert not (tmp_path / "draws").exists()
+
+
 def test_draws_on_disk_have_statistics_that_cannot_be_divided_anew(tmp_path):
     fitted(checkpoint=tmp_path / "run", keep=tmp_path / "draws")
     with pytest.raises(ValueError, match=r"on disk, with a summary, grows to at least twice its draws, here 80"):
@@ -337,6 +473,21 @@ def test_a_folder_in_use_is_refused(run):
         with pytest.raises(RuntimeError, match=f"in use by a run that has not ended \\(process {os.getpid()}\\)"):
             fitted(checkpoint=run)
     assert not mb.status(run).running
+
+
+@pytest.mark.parametrize("place", ["markovblanket.task.other_ends", "markovblanket.task.Task.may_double"])
+def test_so_is_one_whose_run_looks_again_or_is_between_rounds(tmp_path, monkeypatch, place):
+    """Whoever came in between would write beside it."""
+
+    def meanwhile(*_):
+        with pytest.raises(RuntimeError, match="in use by a run that has not ended"):
+            resumed(tmp_path)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(import_module("markovblanket.estimate"), "FIRST", 10)
+    monkeypatch.setattr(place, meanwhile)
+    with pytest.raises(KeyboardInterrupt):
+        fitted(checkpoint=tmp_path, draws="auto", budget=200)
 
 
 def test_folders_of_others_are_left_alone(tmp_path):

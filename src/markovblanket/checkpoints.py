@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from markovblanket import saving, seals
 from markovblanket.division import can_grow
-from markovblanket.snapshots import DamagedError, Saver
+from markovblanket.locks import LOCK, locked
+from markovblanket.snapshots import DRAFTS, DamagedError, Saver
 
-try:
-    import fcntl
-except ImportError:  # no such locks: two runs in one folder are then the user's own care
-    fcntl = None  # type: ignore[assignment]
-
-PLAN, LOCK, TABLE, MATRIX, NOTE = "plan.json", "lock", "table.zarr", "scatter.npz", "note.json"
+PLAN, TABLE, MATRIX, NOTE = "plan.json", "table.zarr", "scatter.npz", "note.json"
 INSIDE = "checkpoint"
 # Of a scan: what each fit has found.
 FITS = "fits"
@@ -34,24 +29,34 @@ Plan = dict[str, Any]
 
 
 @contextmanager
-def opened(folder: str | Path, plan: Mapping[str, Any], write_data: Callable[[Path], None]) -> Iterator[Saver]:
-    """A saver for this run: in a new folder, or in one where the same run was begun; nobody else may have it."""
+def held(folder: str | Path | None) -> Iterator[Saver | None]:
+    """A saver in a folder that is new or that of a run, if one is named; meanwhile nobody else may have it."""
+    if folder is None:
+        yield None
+        return
     folder = Path(folder).resolve()
     refuse_foreign(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder):
-        begun = read(folder)
-        if begun is None:
-            begin(folder, write_data)
-        else:
-            refuse_other(folder, begun, plan)
-        write(folder, plan)
-        yield Saver(folder, EVERY)
+    with locked(folder) as owner:
+        for draft in (*folder.glob(DRAFTS), *(folder / FITS).glob(DRAFTS)):  # of processes that were killed
+            draft.unlink(missing_ok=True)
+        yield Saver(folder, EVERY, owner)
 
 
-def begin(folder: Path, write_data: Callable[[Path], None]) -> None:
+def begin(folder: Path, plan: Mapping[str, Any], write_data: Callable[[Path], None]) -> None:
+    """A new run, or the same one again; another one is refused."""
+    begun = read(folder)
+    if begun is None:
+        prepare(folder, write_data)
+    else:
+        refuse_other(folder, begun, plan)
+    write(folder, plan)
+
+
+def prepare(folder: Path, write_data: Callable[[Path], None]) -> None:
     """The data, before the plan: with that, the folder is whole."""
     shutil.rmtree(folder / TABLE, ignore_errors=True)
+    (folder / MATRIX).unlink(missing_ok=True)
     write_data(folder)
     if (folder / TABLE).exists():  # a scan has none
         seals.write(folder / TABLE)
@@ -121,7 +126,7 @@ def refuse_foreign(folder: Path) -> None:
     if not folder.exists() or (folder.is_dir() and (folder / PLAN).is_file()):
         return
     # A run that was stopped before it had a plan has left no more than these; the note is that of who began it.
-    ours = {LOCK, TABLE, MATRIX, NOTE, f"{PLAN}.part", f"{MATRIX}.part"}
+    ours = {LOCK, TABLE, MATRIX, NOTE, f"{PLAN}.part", *(draft.name for draft in folder.glob(DRAFTS))}
     if not folder.is_dir() or not {entry.name for entry in folder.iterdir()} <= ours:
         raise FileExistsError(f"{folder} exists and has no checkpoint; choose another folder")
 
@@ -167,37 +172,3 @@ def flat(plan: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     for name, value in plan.items():
         out |= flat(value, f"{before}{name}.") if isinstance(value, Mapping) else {f"{before}{name}": value}
     return out
-
-
-# One at a time ----------------------------------------------------------------------------------------
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Nobody else runs in this folder meanwhile. A lock ends with its process, however that ends."""
-    with (folder / LOCK).open("a+", encoding="utf-8") as file:
-        if not taken(file):
-            file.seek(0)
-            raise RuntimeError(f"{folder} is in use by a run that has not ended (process {file.read().strip()})")
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
-        yield
-
-
-def taken(file: IO[str]) -> bool:
-    """Whether the lock could be had."""
-    try:
-        if fcntl is not None:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def is_running(folder: Path) -> bool:
-    """Whether a process has the lock."""
-    if not (folder / LOCK).is_file():
-        return False
-    with (folder / LOCK).open("r", encoding="utf-8") as file:
-        return not taken(file)

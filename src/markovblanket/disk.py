@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovblanket.contracts import Draw
-from markovblanket.snapshots import Record, inside, part
+from markovblanket.snapshots import DamagedError, Record, inside, part
 from markovblanket.store import AXES, EFFORT, Chain, KeepSummary, SummaryStore, quantities
 
 # Numbers in a block, about 8 megabytes of W12; a block has at least one draw.
@@ -58,6 +59,18 @@ class DiskStore:
         """Go on from there; blocks that were written after it are written again."""
         self.block, self.filled = part("block", record), int(record["summary.memory.filled"])
         self.summary.unpack(part("summary", record))
+        self._require_blocks()
+
+    def _require_blocks(self) -> None:
+        """Refuse to go on where a block that was written is not there any more: it would be read as missing."""
+        blocks = (
+            math.ceil(self.filled / self.size) if self.filled == self.summary.draws else self.filled // self.size
+        )
+        for name, block in self.block.items():
+            for number in range(blocks):
+                file = self.path / name / ".".join(map(str, (self.chain, number, *[0] * (block.ndim - 1))))
+                if not file.is_file():
+                    raise DamagedError(f"{file} is damaged: it is not there")
 
     def _write(self, begin: int) -> None:
         """The block that begins with so many draws before it."""
@@ -81,10 +94,9 @@ class KeepOnDisk:
         (p, q), hyper = state.W12.shape, dict.fromkeys(state.hyper, ())
         shapes = {"W11": (p, p), "W12": (p, q), "W22_diagonal": (q,), "explained": (p,), **hyper}
         if not self.path.exists():
-            draft = self.path.with_name(f"{self.path.name}.part")
-            shutil.rmtree(draft, ignore_errors=True)
-            create(draft, shapes, (len(chains), draws))
-            draft.rename(self.path)
+            shutil.rmtree(draft(self.path), ignore_errors=True)
+            create(draft(self.path), shapes, (len(chains), draws))
+            draft(self.path).rename(self.path)
         if room(self.path) < draws:
             grow(self.path, shapes, (len(chains), draws))
         size = opened(self.path)[SINGLE].chunks[1]
@@ -93,6 +105,11 @@ class KeepOnDisk:
     def gather(self, records: list[Record]) -> Record:
         """What is in memory."""
         return self.summary.gather(records)
+
+
+def draft(path: Path) -> Path:
+    """Where a group is made, before it takes its name."""
+    return path.with_name(f"{path.name}.part")
 
 
 def on_disk(draw: Draw) -> dict[str, Any]:
@@ -140,7 +157,7 @@ def room(path: Path) -> int:
 
 
 def grow(path: Path, shapes: Mapping[str, tuple[int, ...]], size: tuple[int, int]) -> None:
-    """Room for more draws, without what was added after the last one; W12, by which that is seen, comes last."""
+    """Room for more draws; what was added after the last one is gone. It is done if W12, the last, has it."""
     (path / CONSOLIDATED).unlink(missing_ok=True)
     group = opened(path)
     for name in set(group) - set(shapes):

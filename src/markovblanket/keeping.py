@@ -20,6 +20,7 @@ from markovblanket.division import can_grow
 from markovblanket.names import Name
 from markovblanket.observed import Observed
 from markovblanket.posterior import Posterior
+from markovblanket.snapshots import Saver
 from markovblanket.store import Keep, KeepDraws, KeepSummary
 
 # So many numbers of W12 are kept in memory without being asked to: two gigabytes.
@@ -41,7 +42,18 @@ class Keeping:
         """As the settings tell it."""
         return {"asked": self.asked, "kept": self.kept, "why": self.why}
 
-    def keep(self, draws: int, goes_on: bool = False) -> Keep:
+    def told_in(self, folder: Path) -> dict[str, str]:
+        """The same in the checkpoint of that folder: what is inside goes by its place there, as both may move."""
+        inside = self.kept == "disk" and Path(self.asked).is_relative_to(folder)
+        return self.settings | ({"asked": str(Path(self.asked).relative_to(folder))} if inside else {})
+
+    @classmethod
+    def of(cls, told: Mapping[str, str], folder: Path, named: npt.NDArray[np.intp] | None) -> Keeping:
+        """From what the checkpoint of that folder tells."""
+        asked = str(folder.resolve() / told["asked"]) if told["kept"] == "disk" else told["asked"]
+        return cls(asked, told["kept"], told["why"], named)
+
+    def keep(self, draws: int, saver: Saver | None = None) -> Keep:
         """For the chains. A folder is claimed now, unless the run goes on there."""
         if self.kept == "draws":
             return KeepDraws(draws)
@@ -49,7 +61,11 @@ class Keeping:
         if self.kept == "summary":
             return summary
         folder = Path(self.asked)
-        return KeepOnDisk(saving.reopen(folder, draws) if goes_on else saving.claim(folder), summary)
+        if saver is None or not saver.has_any:
+            return KeepOnDisk(saving.claim(folder), summary)
+        if saver.has_draws:
+            saving.require_draws(folder)
+        return KeepOnDisk(saving.reopen(folder, draws), summary)
 
     def can_double(self, draws: int) -> bool:
         """Whether there is room for twice as many draws."""
@@ -93,7 +109,7 @@ def decide(
     if isinstance(keep, Path) or keep not in WORDS:
         refuse_misspelt(keep)
         saving.refuse_foreign(Path(keep))
-        return Keeping(str(keep), "disk", "a path was given", chosen)
+        return Keeping(str(Path(keep).resolve()), "disk", "a path was given", chosen)
     if keep != "auto":
         return Keeping(keep, keep, "as asked", chosen)
     numbers = chains * schedule.draws * len(names[0]) * len(names[1])

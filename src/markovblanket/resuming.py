@@ -13,12 +13,13 @@ import pandas as pd
 import xarray as xr
 
 from markovblanket import checkpoints, posterior, seals, snapshots
-from markovblanket.chains import SAMPLING, WARMUP, Schedule
+from markovblanket.chains import SAMPLING, WARMUP, Schedule, still_kept
 from markovblanket.checkpoints import Plan
 from markovblanket.contracts import Array, Problem
 from markovblanket.estimate import AUTO, PRIORS, SOLVERS
 from markovblanket.given import Given, as_they_are, from_scatter, in_copula
 from markovblanket.keeping import Keeping
+from markovblanket.locks import is_running
 from markovblanket.observed import Observed
 from markovblanket.posterior import Posterior
 from markovblanket.snapshots import DamagedError, Record, Saver, part
@@ -94,15 +95,15 @@ def load(path: str | Path) -> Posterior:
     least = int(seen.chains["draws"].min())
     if task.keeping.kept != "draws" or not least:
         raise ValueError(f"{path} cannot be read yet: {seen.sentence}")
-    stores = [drawn(Path(path), chain, task.schedule.draws) for chain in range(task.chains)]
+    stores = [drawn(Path(path), chain, task.schedule) for chain in range(task.chains)]
     return task.posterior(KeepDraws(least).gather([store.first(least) for store in stores]))
 
 
-def drawn(folder: Path, chain: int, draws: int) -> MemoryStore:
-    """What a chain has drawn so far."""
-    store = MemoryStore(draws)
+def drawn(folder: Path, chain: int, schedule: Schedule) -> MemoryStore:
+    """What a chain has drawn so far; some chains may have grown already, and others not yet."""
+    store = MemoryStore(schedule.draws)
     if (record := snapshots.read(Saver(folder).path(chain, SAMPLING))) is not None:
-        store.unpack(part("store", record))
+        store.unpack(still_kept(part("store", record), schedule))
     return store
 
 
@@ -120,7 +121,7 @@ def task_in(folder: str | Path) -> Task:
         given = given_in(Path(folder), plan)
     solver, prior = (known(plan[role], names, role) for role, names in (("solver", SOLVERS), ("prior", PRIORS)))
     named = None if plan["named"] is None else np.array(plan["named"], dtype=np.intp).reshape(-1, 2)
-    keeping = Keeping(**plan["keep"], named=named)
+    keeping = Keeping.of(plan["keep"], Path(folder), named)
     settings = {name: plan[name] for name in ("data", "margins", "prior", "solver", "versions", "kinds")}
     schedule = Schedule(*(plan[name] for name in ("warmup", "draws", "thin")))
     seeds = np.random.SeedSequence(int(plan["seed"]))
@@ -208,7 +209,7 @@ def status(folder: str | Path) -> Status:
     seen = [reached(Path(folder), chain, schedule) for chain in range(plan["chains"])]
     chains = pd.DataFrame([row for row, _ in seen]).rename_axis("chain")
     rhat = agreement([draws for _, draws in seen])
-    return Status(checkpoints.is_running(Path(folder)), chains, schedule.sweeps, schedule.draws, rhat)
+    return Status(is_running(Path(folder)), chains, schedule.sweeps, schedule.draws, rhat)
 
 
 def reached(folder: Path, chain: int, schedule: Schedule) -> tuple[dict[str, Any], Array]:

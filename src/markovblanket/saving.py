@@ -35,16 +35,26 @@ def write(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, A
         draft.mkdir()
         write_groups(draft, groups)
         write_settings(draft, settings)
+        swap(draft, path, old)
+
+
+def swap(new: Path, path: Path, old: Path) -> None:
+    """Two renames; what was there before comes back if the second is not reached, or fails."""
+    try:
         if path.exists():
             path.rename(old)
-        draft.rename(path)
+        new.rename(path)
+    except BaseException:
+        if old.exists() and not path.exists():
+            old.rename(path)
+        raise
 
 
 def write_groups(folder: Path, groups: Mapping[str, xr.Dataset]) -> None:
-    """A zarr group per data set; one that is on disk already is copied as it is."""
+    """A zarr group per data set; one that is on disk already is copied as it is, unless it has grown since."""
     for name, group in groups.items():
         source = source_of(group)
-        if source is None:
+        if source is None or disk.room(source) != group.sizes["draw"]:
             group.to_zarr(folder / f"{name}.zarr", mode="w", zarr_format=2, consolidated=True)
         else:
             shutil.copytree(source, folder / f"{name}.zarr")
@@ -68,38 +78,54 @@ def refuse_foreign(path: Path) -> None:
 
 def is_interrupted(path: Path) -> bool:
     """Whether a folder holds what a run that did not end has left, and nothing else."""
-    marks = path / DRAWS / ".zattrs"
-    if not marks.is_file() or json.loads(marks.read_text()) != ATTRIBUTES:
+    ours, marks = (SETTINGS, seals.SEAL, disk.draft(path / DRAWS).name), path / DRAWS / ".zattrs"
+    if not all(entry.name in ours or entry.name.endswith(".zarr") for entry in path.iterdir()):
         return False
-    return all(entry.name == seals.SEAL or entry.name.endswith(".zarr") for entry in path.iterdir())
+    return disk.draft(path / DRAWS).is_dir() or (marks.is_file() and json.loads(marks.read_text()) == ATTRIBUTES)
 
 
 def claim(path: Path) -> Path:
     """An empty folder for draws that are written as they come; returns their group in it, still to be made."""
     path = path.resolve()
     refuse_foreign(path)
-    if path.exists():
-        shutil.rmtree(path)
-    path.mkdir(parents=True)
+    mark = disk.draft(path / DRAWS)  # by which the rest is known as ours, should this be stopped
+    mark.mkdir(parents=True, exist_ok=True)
+    for entry in set(path.iterdir()) - {mark}:
+        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    shutil.rmtree(mark)
     return path / DRAWS
+
+
+def require_draws(path: Path) -> None:
+    """Refuse to go on where the draws so far are not there any more."""
+    if not (path / DRAWS).is_dir():
+        raise DamagedError(f"{path / DRAWS} is not there, but the draws of this run were; put it back")
 
 
 def reopen(path: Path, draws: int) -> Path:
     """The group of draws where a run goes on; if there is no room for so many, no posterior is there any more."""
     path = path.resolve()
     if (path / DRAWS).exists() and disk.room(path / DRAWS) < draws:
-        for name in (SETTINGS, seals.SEAL):
-            (path / name).unlink(missing_ok=True)
+        unseal(path)
         for group in set(path.glob("*.zarr")) - {path / DRAWS}:
             shutil.rmtree(group)
     return path / DRAWS
 
 
+def unseal(path: Path) -> None:
+    """Without its last files, no posterior is there: whoever stops while groups are written leaves none."""
+    for name in (SETTINGS, seals.SEAL):
+        (path / name).unlink(missing_ok=True)
+
+
 def complete(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, Any]) -> xr.Dataset:
     """Make a saved posterior of a folder of draws, to which ``groups`` have names and small draws to add.
 
-    Returns the draws, opened where they are.
+    What was learned after them has to be added anew. Returns the draws, opened where they are.
     """
+    unseal(path)
+    for name in set(OPTIONAL) - set(groups):
+        shutil.rmtree(path / f"{name}.zarr", ignore_errors=True)
     groups["draws"].assign_attrs(ATTRIBUTES).to_zarr(path / DRAWS, mode="a", zarr_format=2, consolidated=True)
     write_groups(path, {name: group for name, group in groups.items() if name != "draws"})
     write_settings(path, settings)
@@ -109,6 +135,7 @@ def complete(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str
 def add(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, Any]) -> None:
     """Groups that a whole posterior does not have yet, and its settings anew."""
     path = path.resolve()
+    unseal(path)
     write_groups(path, {name: group for name, group in groups.items() if not (path / f"{name}.zarr").exists()})
     write_settings(path, settings)
 

@@ -266,13 +266,14 @@ def opened(
     """A seed for each fit, by which estimate gives the same; and the folder for what they find, if any."""
     sequence = np.random.SeedSequence(seed)
     seeds = [seed_of(child) for child in sequence.spawn(len(sets))]
-    if out is None:
-        yield seeds, None
-        return
-    with checkpoints.opened(out, plan(fits, sets, sequence), lambda folder: None):
-        folder = Path(out) / checkpoints.FITS
+    with checkpoints.held(out) as saver:
+        if saver is None:
+            yield seeds, None
+            return
+        checkpoints.begin(saver.folder, plan(fits, sets, sequence), lambda folder: None)
+        folder = saver.folder / checkpoints.FITS
         folder.mkdir(exist_ok=True)
-        yield seeds, folder.resolve()
+        yield seeds, folder
 
 
 def seed_of(child: np.random.SeedSequence) -> int:

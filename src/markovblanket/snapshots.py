@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import secrets
 import struct
 import time
 import zipfile
@@ -22,11 +23,14 @@ import numpy as np
 import numpy.typing as npt
 
 from markovblanket.contracts import ChainState, Columns
+from markovblanket.locks import Leash
 
 Record = dict[str, npt.NDArray[Any]]
 
 # A snapshot is taken after so many times the time that the last one took, if that is longer than was asked for.
 COST = 20.0
+# Files that are being written, or were when their process was killed.
+DRAFTS = "*.npz.*.part"
 
 
 # What a damaged archive makes of its readers: wrong marks, sizes, methods, checksums.
@@ -42,7 +46,7 @@ class DamagedError(ValueError):
 
 def write(path: Path, record: Mapping[str, npt.NDArray[Any]]) -> None:
     """The record under that name, at once: whenever the machine stops, the old file is there or the new one."""
-    draft = path.with_name(f"{path.name}.part")
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")  # others may be at the same file
     try:
         with draft.open("wb") as file:
             np.savez(file, **record)  # type: ignore[arg-type]
@@ -142,15 +146,24 @@ def to_state(record: Record) -> ChainState:
 
 @dataclass(frozen=True, slots=True)
 class Saver:
-    """Writes snapshots of chains into a folder that exists, each chain at most once in ``every`` seconds."""
+    """Writes snapshots of chains into a folder that exists, each chain at most once in ``every`` seconds.
+
+    With an ``owner``, only as long as that one has the lock of the folder.
+    """
 
     folder: Path
     every: float = 0.0
+    owner: str | None = None
 
     @property
     def has_any(self) -> bool:
         """Whether some chain has left a snapshot."""
         return any(self.folder.glob("chain-*.npz"))
+
+    @property
+    def has_draws(self) -> bool:
+        """Whether some chain was past its warm-up."""
+        return any(self.folder.glob("chain-*.sampling.npz"))
 
     def path(self, chain: int, phase: str) -> Path:
         """The file of a chain in a phase."""
@@ -159,7 +172,10 @@ class Saver:
 
 def saving(saver: Saver | None, chain: int, phase: str) -> Saving | Silent:
     """Of a chain in a phase; without a saver, nothing is written."""
-    return Silent() if saver is None else Saving(saver.path(chain, phase), Clock(saver.every, time.monotonic()))
+    if saver is None:
+        return Silent()
+    leash = None if saver.owner is None else Leash(saver.folder, saver.owner)
+    return Saving(saver.path(chain, phase), Clock(saver.every, time.monotonic()), leash)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +184,7 @@ class Saving:
 
     path: Path
     clock: Clock
+    leash: Leash | None = None
 
     def last(self) -> Record | None:
         """The last one, if there is one."""
@@ -175,6 +192,8 @@ class Saving:
 
     def __call__(self, record: Callable[[], Record], now: bool = False) -> None:
         """Between sweeps: asks for the record and writes it if it is time for that, or ``now``."""
+        if self.leash is not None:
+            self.leash()
         begin = time.monotonic()
         if now or self.clock.due(begin):
             write(self.path, record())

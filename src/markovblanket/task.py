@@ -6,7 +6,6 @@ import platform
 import tempfile
 import warnings
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib import metadata
@@ -56,7 +55,8 @@ class Task:
 
     def run(self, n_jobs: int | None, progress: bool, checkpoint: str | Path | None = None) -> Posterior:
         """The posterior, and a warning unless its chains agree."""
-        posterior = self.looked_at_again(self.sampled(n_jobs, progress, checkpoint), n_jobs)
+        with checkpoints.held(checkpoint) as saver:
+            posterior = self.looked_at_again(self.sampled(n_jobs, progress, saver), n_jobs)
         warn_unless_converged(posterior)
         return posterior
 
@@ -64,13 +64,13 @@ class Task:
         self, budget: int, n_jobs: int | None, progress: bool, checkpoint: str | Path | None = None
     ) -> Posterior:
         """The same, with twice as many draws again and again until the chains agree, or the sweeps are used up."""
-        with tempfile.TemporaryDirectory(prefix="markovblanket-") as elsewhere:
-            folder = elsewhere if checkpoint is None else checkpoint
-            task, posterior = self, self.sampled(n_jobs, progress, folder)
+        elsewhere = tempfile.TemporaryDirectory(prefix="markovblanket-")
+        with elsewhere as folder, checkpoints.held(folder if checkpoint is None else checkpoint) as saver:
+            task, posterior = self, self.sampled(n_jobs, progress, saver)
             while not posterior.diagnostics().converged and task.may_double(budget):
                 task = replace(task, schedule=task.schedule.doubled)
-                posterior = task.sampled(n_jobs, progress, folder)
-        posterior = task.looked_at_again(posterior, n_jobs)
+                posterior = task.sampled(n_jobs, progress, saver)
+            posterior = task.looked_at_again(posterior, n_jobs)
         warn_unless_converged(posterior)
         return posterior
 
@@ -78,21 +78,21 @@ class Task:
         """Whether twice as many draws are within the budget, and there is room for them."""
         return self.schedule.doubled.sweeps <= budget and self.keeping.can_double(self.schedule.draws)
 
-    def sampled(self, n_jobs: int | None, progress: bool, checkpoint: str | Path | None = None) -> Posterior:
+    def sampled(self, n_jobs: int | None, progress: bool, saver: Saver | None = None) -> Posterior:
         """Run the chains, and name what they drew."""
-        with self.opened(checkpoint) as saver:
-            keep = self.keeping.keep(self.schedule.draws, goes_on=saver is not None and saver.has_any)
-            arrays = run(
-                self.problem,
-                self.schedule,
-                chains=self.chains,
-                seed=self.seeds,
-                n_jobs=n_jobs,
-                progress=progress,
-                keep=keep,
-                saver=saver,
-            )
-            return self.posterior(arrays)
+        if saver is not None:
+            checkpoints.begin(saver.folder, self.plan_in(saver.folder), self.write_data)
+        arrays = run(
+            self.problem,
+            self.schedule,
+            chains=self.chains,
+            seed=self.seeds,
+            n_jobs=n_jobs,
+            progress=progress,
+            keep=self.keeping.keep(self.schedule.draws, saver),
+            saver=saver,
+        )
+        return self.posterior(arrays)
 
     def looked_at_again(self, posterior: Posterior, n_jobs: int | None) -> Posterior:
         """With probabilities of the likely edges from their other ends, if wished."""
@@ -103,13 +103,11 @@ class Task:
         self.keeping.keep_second_look(posterior)
         return posterior
 
-    def opened(self, checkpoint: str | Path | None) -> AbstractContextManager[Saver | None]:
-        """A folder for this run, if one was named."""
-        if checkpoint is None:
-            return nullcontext()
+    def plan_in(self, folder: Path) -> dict[str, Any]:
+        """All settings and names, as the checkpoint in that folder has them."""
         names = {"query": self.given.query, "variables": digest(repr(self.given.rest))}
         named = None if self.keeping.named is None else self.keeping.named.tolist()
-        return checkpoints.opened(checkpoint, {**names, **self.plan, "named": named}, self.write_data)
+        return {**names, **self.plan, "keep": self.keeping.told_in(folder), "named": named}
 
     def write_data(self, folder: Path) -> None:
         """All that is needed to go on without the table itself."""

@@ -9,7 +9,7 @@ import time
 import warnings
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +25,7 @@ from markovblanket.cli import asking, folders, results, summary
 from markovblanket.cli.asking import BadInput
 from markovblanket.diagnosis import ConvergenceWarning, Diagnostics
 from markovblanket.estimate import estimate
+from markovblanket.locks import locked
 from markovblanket.posterior import Posterior
 
 NOT_CONVERGED = 3
@@ -104,12 +105,14 @@ def finished(question: Question, manner: Manner, fit: Callable[[Path, Log], Post
     for file in results.left_out():
         warn(file)
     after = f"markovblanket resume {manner.out} goes on from the last checkpoint"
-    with folders.draft(manner.out, FILES, manner.force, "fit", after) as folder:
+    checkpoint = manner.out.expanduser().resolve() / folders.CHECKPOINT
+    with ExitStack() as held, folders.draft(manner.out, FILES, manner.force, "fit", after) as folder:
         log = Log(folder / LOG)
         posterior = fit(folder, log)
+        held.enter_context(alone(checkpoint))
         edges, diagnostics = posterior.edges(**question.rule), posterior.diagnostics()
         write(folder, question, posterior, edges, diagnostics, log)
-        folders.link(manner.out.expanduser().resolve() / folders.CHECKPOINT, folder / folders.CHECKPOINT)
+        folders.link(checkpoint, folder / folders.CHECKPOINT)
         written, seconds = summary.files(manner.out, folder), time.perf_counter() - log.begin
     if not manner.quiet:
         summary.tell(summary.screen(), posterior, edges, diagnostics, f"in {seconds:.0f} s", written)
@@ -118,15 +121,29 @@ def finished(question: Question, manner: Manner, fit: Callable[[Path, Log], Post
 
 
 @contextmanager
+def alone(checkpoint: Path) -> Iterator[None]:
+    """Nobody else takes up the run while its results are written and its folder is replaced."""
+    with ExitStack() as held:
+        try:
+            held.enter_context(locked(checkpoint))
+        except RuntimeError as error:
+            raise BadInput(str(error)) from None
+        yield
+
+
+@contextmanager
 def begun(checkpoint: Path, question: Question) -> Iterator[None]:
     """A folder for the run, with the question; gone again if that is bad input."""
     made = next(folder for folder in (checkpoint, *checkpoint.parents) if folder.parent.exists())
     before = checkpoint.with_name(folders.BEFORE)
     if checkpoint.exists():
-        shutil.rmtree(before, ignore_errors=True)
-        checkpoint.rename(before)
+        with alone(checkpoint):
+            shutil.rmtree(before, ignore_errors=True)
+            checkpoint.rename(before)
     checkpoint.mkdir(parents=True)
-    (checkpoint / checkpoints.NOTE).write_text(json.dumps(asdict(question), default=str), encoding="utf-8")
+    note = checkpoint / f"{checkpoints.NOTE}.part"
+    note.write_text(json.dumps(asdict(question), default=str), encoding="utf-8")
+    note.rename(checkpoint / checkpoints.NOTE)
     try:
         yield
     except BadInput:

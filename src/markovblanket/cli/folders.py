@@ -9,12 +9,14 @@ import signal
 import sys
 import tempfile
 from collections.abc import Collection, Iterator
+from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
+from markovblanket import saving
 from markovblanket.cli.asking import BadInput
 
 SETTINGS, CHECKPOINT, BEFORE = "settings.json", "checkpoint", "checkpoint~"
@@ -49,7 +51,8 @@ def draft(
         new.mkdir()
         yield new
         refuse(out, files, force, what)
-        swap(new, out, Path(folder, "old"))
+        out.parent.mkdir(parents=True, exist_ok=True)
+        saving.swap(new, out, Path(folder, "old"))
 
 
 def refuse(out: Path, files: Collection[str], force: bool, what: str) -> None:
@@ -60,7 +63,7 @@ def refuse(out: Path, files: Collection[str], force: bool, what: str) -> None:
         return
     if not out.is_dir():
         raise BadInput(f"{out} exists and is no folder: name another with --out")
-    found = {entry.name for entry in out.iterdir()}
+    found = {entry.name for entry in out.iterdir()} - {BEFORE}  # put aside by a run that was killed
     if found == {CHECKPOINT} and not force:
         raise BadInput(
             f"{out} holds a run that has not ended: markovblanket resume goes on with it; or use --force"
@@ -83,20 +86,6 @@ def aside(near: Path, name: str) -> Iterator[str]:
         yield path
 
 
-def swap(new: Path, out: Path, old: Path) -> None:
-    """Two renames; what was there before comes back if the second fails."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    replaced = out.exists()
-    if replaced:
-        out.rename(old)
-    try:
-        new.rename(out)
-    except OSError:
-        if replaced:
-            old.rename(out)
-        raise
-
-
 @contextmanager
 def told(after: str) -> Iterator[None]:
     """What ends a run, in a line."""
@@ -104,6 +93,9 @@ def told(after: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; {after}") from None
+    except BrokenExecutor:
+        lost = "a process that ran chains was killed, perhaps for lack of memory: try fewer --jobs"
+        raise Failed(f"{lost}; {after}") from None
     except (OSError, MemoryError) as error:
         raise Failed(f"{str(error) or 'out of memory'}; {after}") from error
 

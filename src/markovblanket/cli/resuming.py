@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import BrokenExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import joblib
 from markovblanket import checkpoints
 from markovblanket.cli import folders, summary
 from markovblanket.cli.asking import BadInput
-from markovblanket.cli.fitting import UNWRITABLE, Log, Manner, Question, finished, noted
+from markovblanket.cli.fitting import UNWRITABLE, Log, Manner, Question, estimated, finished, noted
 from markovblanket.estimate import AUTO
 from markovblanket.posterior import Posterior
 from markovblanket.resuming import resume, status
@@ -26,10 +27,19 @@ def run(run: Path, draws: int | str | None, budget: int, jobs: int | None, stric
         draws, budget = AUTO, question.run["budget"]
 
     def fit(folder: Path, log: Log) -> Posterior:
+        if not (run / folders.CHECKPOINT / checkpoints.PLAN).is_file():  # it was killed while it read its table
+            return estimated(
+                begun_anew(question, draws, budget), (run / folders.CHECKPOINT).resolve(), log, not quiet
+            )
         log(f"resumed: {status(run).sentence}")
         return resumed(run, draws, budget, jobs or joblib.cpu_count(), not quiet, log)
 
     return finished(question, Manner(run, force=True, strict=strict, quiet=quiet), fit)
+
+
+def begun_anew(question: Question, draws: int | str | None, budget: int) -> Question:
+    """The question of a run that has not begun, perhaps for other draws."""
+    return question if draws is None else replace(question, run=question.run | {"draws": draws, "budget": budget})
 
 
 def asked(run: Path) -> Question:
@@ -50,6 +60,8 @@ def resumed(run: Path, draws: int | str | None, budget: int, jobs: int, progress
     try:
         with noted(log):
             posterior = resume(run, draws=draws, budget=budget, n_jobs=jobs, progress=progress)
+    except BrokenExecutor:
+        raise  # not the folder's fault, though a RuntimeError
     except (ValueError, OSError, RuntimeError) as error:
         if getattr(error, "errno", None) in UNWRITABLE:
             raise
