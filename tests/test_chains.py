@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
 import joblib
 import numpy as np
 import pytest
@@ -53,6 +58,40 @@ def test_every_sweep_is_counted(problem):
     assert [chain.count for chain in (*warm, *sampled)] == list(range(1, SCHEDULE.sweeps + 1))
     assert SCHEDULE.sweeps == 29
     assert not np.array_equal(start.state.W12, warm[0].state.W12)
+
+
+@dataclass(frozen=True)
+class Mortal(gibbs.Blanket):
+    """The first of these whose chain has come so far ends its process."""
+
+    marker: Path
+    at: int
+
+    def derive(self, rng, state, info):
+        if rng.bit_generator.seed_seq.spawn_key == (1,) and self.at == 1:
+            self.end()
+        return super().derive(rng, state, info)
+
+    def start(self, rng):
+        if self.at == 0:
+            self.end()
+        return super().start(rng)
+
+    def end(self):
+        try:
+            self.marker.touch(exist_ok=False)
+        except FileExistsError:
+            return
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("at", [0, 1], ids=["warm-up", "sampling"])
+def test_the_chains_of_a_lost_process_are_run_again(problem, tmp_path, at):
+    whole = chains.run(problem, SCHEDULE, chains=3, seed=7)
+    again = chains.run(Mortal(problem, tmp_path / "marker", at), SCHEDULE, chains=3, seed=7, n_jobs=2)
+    assert (tmp_path / "marker").exists()
+    for name, array in whole.items():
+        np.testing.assert_array_equal(again[name], array)
 
 
 def test_same_numbers_for_any_number_of_jobs_and_backend(problem):

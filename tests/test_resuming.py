@@ -470,7 +470,7 @@ def test_draws_on_disk_have_statistics_that_cannot_be_divided_anew(tmp_path):
 def test_a_folder_in_use_is_refused(run):
     with checkpoints.locked(run):
         assert mb.status(run).running
-        with pytest.raises(RuntimeError, match=f"in use by a run that has not ended \\(process {os.getpid()}\\)"):
+        with pytest.raises(RuntimeError, match=f"in use by a run that has not ended \\(process {os.getpid()} on "):
             fitted(checkpoint=run)
     assert not mb.status(run).running
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from markovblanket.snapshots import Record, Saver, inside, part, saving
 from markovblanket.store import Chain, Keep, KeepDraws
 from markovblanket.streams import Moments
 from markovblanket.threads import one_thread
-from markovblanket.workers import shipped
+from markovblanket.workers import persistently, shipped
 
 # How many numbers of latent columns a chain keeps, or up to twice as many, but not of fewer draws than so many.
 LATENT_NUMBERS, LATENT_LEAST = 2**22, 5
@@ -194,23 +194,38 @@ def run(
     A problem is run by the blanket's own sampler; any other sampler is run as it is. All chains warm up before the
     first one samples, so that ``keep`` (by default every draw, in memory) can learn from all of them what is worth
     keeping. The numbers depend on ``seed`` alone, not on ``n_jobs``, the backend or what is kept, nor on a
-    ``saver``, which takes snapshots of the chains, and from which they go on if it has some.
+    ``saver``, which takes snapshots of the chains, and from which they go on if it has some. If a process is lost,
+    all is done again, or goes on from the snapshots.
     """
     require_count("chains", chains, 1)
     require_jobs(n_jobs)
     sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
     sampler: Sampler[Any] = Blanket(problem) if isinstance(problem, Problem) else problem
     keep = KeepDraws(schedule.draws) if keep is None else keep
-    bars = Board.open(chains, schedule.warmup, schedule.sweeps, schedule.draws, progress)
+    children = sequence.spawn(chains)
+    return persistently(lambda: side_by_side(children, sampler, schedule, keep, saver, n_jobs, progress))
+
+
+def side_by_side(
+    seeds: Sequence[np.random.SeedSequence],
+    sampler: Sampler[Any],
+    schedule: Schedule,
+    keep: Keep,
+    saver: Saver | None,
+    n_jobs: int | None,
+    progress: bool,
+) -> dict[str, Array]:
+    """A chain for each seed, all warmed up before the first one samples."""
+    bars = Board.open(len(seeds), schedule.warmup, schedule.sweeps, schedule.draws, progress)
     with one_thread, bars as board, shipped(sampler), joblib.Parallel(n_jobs=n_jobs) as parallel:
         warm = parallel(
-            joblib.delayed(warm_chain)(child, sampler, schedule, board, chain, keep.watches, saver)
-            for chain, child in enumerate(sequence.spawn(chains))
+            joblib.delayed(warm_chain)(seed, sampler, schedule, board, chain, keep.watches, saver)
+            for chain, seed in enumerate(seeds)
         )
         stores = keep.stores(warm)
         warm = [replace(one, moments=None) for one in warm]
         records = parallel(  # what a chain has used is let go with it
             joblib.delayed(sample_chain)(warm.pop(0), sampler, schedule, stores.pop(0), board, chain, saver)
-            for chain in range(chains)
+            for chain in range(len(seeds))
         )
     return keep.gather(records)

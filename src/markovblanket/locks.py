@@ -55,7 +55,7 @@ def is_running(folder: Path) -> bool:
 
 
 def is_held(folder: Path, owner: str) -> bool:
-    """Whether the lock is still that of this owner; on another machine, of which locks may not be told, by name."""
+    """Whether the lock is still that of this owner; elsewhere, where locks may not be seen, by its name."""
     named = (folder / LOCK).read_text(encoding="utf-8").strip() == owner
     here = fcntl is not None and owner.endswith(f" on {platform.node()}")
     return named and (not here or is_running(folder))

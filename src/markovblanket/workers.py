@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
 
 import joblib
 
 TRIES = 3
+T = TypeVar("T")
 
 
 @contextmanager
@@ -26,6 +27,14 @@ def shipped(*parts: object) -> Iterator[None]:
         return
     with joblib.parallel_config(backend="dask", client=client, scatter=list(parts)):
         yield
+
+
+def persistently(work: Callable[[], T]) -> T:
+    """What the work returns; it is done again if a process of joblib's pool is lost, but not for ever."""
+    for _ in range(TRIES - 1):
+        with suppress(BrokenExecutor):
+            return work()
+    return work()
 
 
 class Counting(joblib.Parallel):  # type: ignore[misc]
@@ -45,13 +54,14 @@ def all_done(
 
     A cluster does that by itself.
     """
-    for _ in range(TRIES):
+
+    def once() -> list[Any]:
         parallel = Counting(n_jobs=n_jobs)
         parallel.tell = tell
-        try:
-            return list(parallel(tasks()))
-        except BrokenExecutor:
-            continue
-    raise RuntimeError(
-        f"processes ended {TRIES} times before their tasks did, perhaps for lack of memory: try a smaller n_jobs"
-    )
+        return list(parallel(tasks()))
+
+    try:
+        return persistently(once)
+    except BrokenExecutor:
+        often = f"processes ended {TRIES} times before their tasks did, perhaps for lack of memory"
+        raise RuntimeError(f"{often}: try a smaller n_jobs") from None
