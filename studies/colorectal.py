@@ -10,7 +10,6 @@ serves as positive control: targets of p53 fall where its gene is mutated.
 from __future__ import annotations
 
 import argparse
-import time
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +56,10 @@ def fitted(name: str, folder: Path, out: Path, jobs: int) -> mb.Posterior:
     """Of the folder if it is there, else made and saved."""
     path = out / name
     if not (path / "settings.json").exists():
-        (table, kinds), start = table_of(name, folder), time.perf_counter()
+        table, kinds = table_of(name, folder)
         options = {"kinds": kinds, "seed": 1, "n_jobs": jobs, "checkpoint": out / f"{name}-run", **SCHEDULE}
         posterior = quietly(mb.estimate, table, clinical.CLINICAL, **options)
-        seconds = time.perf_counter() - start
         posterior.save(path)
-        written(path / "seconds.txt", f"{seconds:.0f}\n")
     return mb.load(path)
 
 
@@ -80,7 +77,7 @@ def draw(posterior: mb.Posterior, path: Path) -> None:
     plt.close("all")
 
 
-def section(name: str, posterior: mb.Posterior, seconds: str) -> list[str]:
+def section(name: str, posterior: mb.Posterior) -> list[str]:
     """Markdown of one table."""
     every = posterior.edges(all=True)
     likely = every[every["inclusion"] >= LIKELY].sort_values("inclusion", ascending=False).head(20)
@@ -93,7 +90,7 @@ def section(name: str, posterior: mb.Posterior, seconds: str) -> list[str]:
     verdict = "Converged" if diagnostics.converged else "Not converged: " + "; ".join(diagnostics.problems)
     return [
         f"## {TITLES[name]}",
-        f"Selected by the default rule: {chosen} of {len(every):,} possible edges. {seconds} seconds, "
+        f"Selected by the default rule: {chosen} of {len(every):,} possible edges. "
         f"{posterior.settings['draws']:,} draws per chain. {verdict}.",
         f"![All edges with a probability of at least {LIKELY}](colorectal_{name}_overview.png)",
         f"*Overview: edges with a probability of at least {LIKELY}.*",
@@ -160,7 +157,8 @@ read its sign, the weight and the inclusion probability.
 
 In the pictures, the width of a line is the size of the mean weight, relative to the largest of the same picture.
 Edges among the traits are drawn as well; those of stage with N and M have such large weights that all others look
-thin beside them. The tables tell how probable an edge is."""
+thin beside them. The tables tell how probable an edge is. How long such fits take is told
+[elsewhere](../benchmarks.md#a-whole-transcriptome)."""
 
 
 PAPERS_EDGES = """Edges that the paper names in its own patients, and what these 92 say about them. The rank is
@@ -188,7 +186,7 @@ def main() -> None:
     for name in given.tables:
         posterior = fitted(name, given.folder, given.out, given.jobs)
         draw(posterior, given.docs / f"colorectal_{name}.png")
-        sections += section(name, posterior, (given.out / name / "seconds.txt").read_text().strip())
+        sections += section(name, posterior)
         edges = posterior.edges(inclusion=CANDIDATE).round(4)
         written(given.docs / f"colorectal_{name}.csv", edges.to_csv(index=False))
         print("\n".join(sections[-8:]), flush=True)
