@@ -11,7 +11,7 @@ export MKL_NUM_THREADS := 1
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
-PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal --durations=15
 
 # Floors 0-3 live on NumPy, SciPy, numba, joblib and threadpoolctl alone; `test-floors` proves it where nothing else is
 # installed. A floor's tests are tests/<name>/ or tests/test_<name>*.py, its doctests those of the module itself.

@@ -81,13 +81,13 @@ BUGS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bug", BUGS)
-def test_bugs_planted_in_compiled_code_are_caught(bug, monkeypatch):
+def test_planted_bugs_are_caught(bug, monkeypatch):
     old, new = BUGS[bug].split(" => ")
     source = Path(lone.__file__).read_text(encoding="utf-8")
     assert source.count(old) == 1
     spoiled = types.ModuleType("spoiled")
     monkeypatch.setitem(sys.modules, "spoiled", spoiled)
-    exec(source.replace(old, new).replace("cache=True", "cache=False"), vars(spoiled))
+    exec(source.replace(old, new).replace("@njit(cache=True)\n", ""), vars(spoiled))  # to compile it takes long
     monkeypatch.setattr(gibbs, "sweep", sweep_of(spoiled))
     p, _ = overall(joint_test(np.random.default_rng(3), FAINT, 4000, sweeps=2))
     assert p < 1e-3 * FALSE_ALARM / CHECKS
