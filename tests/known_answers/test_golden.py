@@ -1,0 +1,28 @@
+"""Seeded results are those that were recorded: a change that means to move code alone leaves every bit as it was."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import markovblanket as mb
+from support import golden
+
+KNOWN = json.loads(golden.RECORDED.read_text(encoding="utf-8"))
+
+
+def test_public_names_are_those_recorded():
+    assert sorted(mb.__all__) == KNOWN["public"]
+
+
+def test_every_case_is_recorded():
+    assert list(golden.CASES) == list(KNOWN["cases"])
+
+
+@pytest.mark.parametrize("name", golden.CASES)
+def test_numbers_are_those_recorded(name):
+    found, known = golden.run(name), KNOWN["cases"][name]
+    assert found["means"] == pytest.approx(known["means"], rel=1e-5, abs=1e-9)
+    if golden.environment() == KNOWN["environment"]:
+        assert found["sha256"] == known["sha256"]
