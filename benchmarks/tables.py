@@ -11,11 +11,11 @@ import pandas as pd
 from markovblanket.contracts import Array, Prior, Problem, Solver
 from markovblanket.copula import Copula
 from markovblanket.given import from_mixed
-from markovblanket.levels import Column
 from markovblanket.priors import Horseshoe, Laplace, SpikeSlab
 from markovblanket.scatter import from_columns
 from markovblanket.simulate import simulate
 from markovblanket.solvers import Dual
+from markovblanket.tables.columns import Column
 
 Size = tuple[int, int, int]  # p, q, n
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from markovblanket.table import read_mixed
+from markovblanket.tables.table import read_mixed
 
 N = 40
 

@@ -23,10 +23,10 @@ import polars as pl
 import pytest
 
 import markovblanket as mb
-from markovblanket import textfiles
 from markovblanket.cli import fitting, main, results
 from markovblanket.cli.asking import in_options
-from markovblanket.reading import shown
+from markovblanket.tables import files
+from markovblanket.tables.frames import shown
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
 
@@ -717,7 +717,7 @@ def test_names_are_text_on_the_page_and_no_way_out_of_a_folder(tmp_path):
 
 
 def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(textfiles, "MOST_UNPACKED", 2**16)
+    monkeypatch.setattr(files, "MOST_UNPACKED", 2**16)
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"0,0\n" * 2**20))
     size = (tmp_path / "t.csv.gz").stat().st_size
     most = f"{max(2**16, 100 * size):,}"

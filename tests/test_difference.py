@@ -9,7 +9,7 @@ import markovblanket as mb
 from markovblanket.axes import name_axes
 from markovblanket.observed import Observed
 from markovblanket.posterior import Posterior
-from markovblanket.table import Table
+from markovblanket.tables.table import Table
 
 pytestmark = pytest.mark.filterwarnings("ignore::markovblanket.ConvergenceWarning")
 QUICK = {"chains": 2, "warmup": 200, "draws": 300, "progress": False}

@@ -12,13 +12,13 @@ from scipy import integrate, stats
 import markovblanket as mb
 from markovblanket import conditionals
 from markovblanket.imputation import Imputed
-from markovblanket.levels import Column
 from markovblanket.margins import normal_scores
 from markovblanket.observed import Observed
 from markovblanket.prediction import Fit
 from markovblanket.scatter import rest_degrees, rest_ridge
 from markovblanket.summaries import describe_levels
-from markovblanket.table import MixedTable
+from markovblanket.tables.columns import Column
+from markovblanket.tables.table import MixedTable
 
 pytestmark = pytest.mark.filterwarnings("ignore::markovblanket.ConvergenceWarning")
 

@@ -11,9 +11,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from markovblanket.kinds import Profile
-from markovblanket.spans import CHUNK
-from markovblanket.table import read_mixed
+from markovblanket.tables.chunks import CHUNK
+from markovblanket.tables.kinds import Profile
+from markovblanket.tables.table import read_mixed
 from one_column import N, column, cycle
 
 KINDS = {

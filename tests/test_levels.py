@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from markovblanket.table import read_mixed
+from markovblanket.tables.table import read_mixed
 from one_column import N, column, cycle
 
 

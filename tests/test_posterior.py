@@ -17,7 +17,7 @@ from markovblanket import arviz_bridge, selection
 from markovblanket.axes import name_axes
 from markovblanket.observed import Observed
 from markovblanket.posterior import Posterior
-from markovblanket.table import Table
+from markovblanket.tables.table import Table
 
 CHAINS, DRAWS, P, Q = 3, 200, 2, 4
 NAMES = ["T", "N"], ["a", "b", "c", "<script>"]

@@ -11,11 +11,11 @@ from scipy import stats
 
 import markovblanket as mb
 from markovblanket.completion import Completion
-from markovblanket.levels import Column
 from markovblanket.observed import Observed
 from markovblanket.prediction import Fit, assemble
 from markovblanket.scatter import rest_degrees, rest_ridge
-from markovblanket.table import read
+from markovblanket.tables.columns import Column
+from markovblanket.tables.table import read
 
 pytestmark = pytest.mark.filterwarnings("ignore::markovblanket.ConvergenceWarning")
 QUICK = {"chains": 2, "warmup": 30, "draws": 40, "seed": 5, "progress": False}

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from markovblanket.table import read_mixed
+from markovblanket.tables.table import read_mixed
 
 CLINIC = pd.DataFrame(
     {

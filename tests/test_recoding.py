@@ -10,9 +10,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from markovblanket.levels import Column
-from markovblanket.recoding import read_like
-from markovblanket.table import read_mixed
+from markovblanket.tables.columns import Column
+from markovblanket.tables.recode import read_like
+from markovblanket.tables.table import read_mixed
 
 N = 24
 GRADES = ["low", "mid", "high", "worst"]  # the last one was never observed

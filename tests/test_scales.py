@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 from markovblanket.copula import Copula
-from markovblanket.levels import Column
 from markovblanket.margins import normal_scores
 from markovblanket.scales import Curve, Standard, Steps, of_column
+from markovblanket.tables.columns import Column
 
 NAN = np.nan
 CODES = np.array([0, 2, 1, NAN, 0, 1, 2, 3, NAN, 2])

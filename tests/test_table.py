@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from markovblanket.table import Standardisation, read, read_mixed
+from markovblanket.tables.table import Standardisation, read, read_mixed
 
 
 def frame() -> pd.DataFrame:

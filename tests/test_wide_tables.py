@@ -9,10 +9,10 @@ import pytest
 
 from markovblanket.copula import Copula
 from markovblanket.given import from_mixed, from_table
-from markovblanket.levels import Column
 from markovblanket.margins import normal_scores
 from markovblanket.scatter import from_columns, rotated
-from markovblanket.spans import CHUNK, spans
+from markovblanket.tables.chunks import CHUNK, spans
+from markovblanket.tables.columns import Column
 
 N, P, Q = 100, 3, 12_000
 

@@ -13,10 +13,10 @@ from markovblanket import lone
 from markovblanket.chains import Schedule
 from markovblanket.contracts import Array
 from markovblanket.interruption import between_sweeps
-from markovblanket.names import Name
 from markovblanket.posterior import Posterior
 from markovblanket.priors import SpikeSlab
 from markovblanket.second_look import candidates, prior_of
+from markovblanket.tables.names import Name
 from markovblanket.threads import one_thread
 from markovblanket.workers import all_done, shipped
 

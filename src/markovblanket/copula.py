@@ -33,11 +33,11 @@ from markovblanket.fixed import Fixed, MovingScatter
 from markovblanket.hopping import Hopping
 from markovblanket.margins import Gaps, Indices, Levels, Margin, Moving, moving_column, normal_scores
 from markovblanket.scatter import rest_degrees, rest_ridge, times_transpose
-from markovblanket.spans import spans
+from markovblanket.tables.chunks import spans
 from markovblanket.variates import wishart
 
 if TYPE_CHECKING:
-    from markovblanket.levels import Column
+    from markovblanket.tables.columns import Column
 
 
 @dataclass(frozen=True)

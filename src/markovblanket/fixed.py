@@ -15,7 +15,7 @@ from scipy import linalg
 
 from markovblanket.contracts import Array
 from markovblanket.scatter import Factored, inverse_diagonal
-from markovblanket.spans import spans
+from markovblanket.tables.chunks import spans
 
 Indices = npt.NDArray[np.intp]
 

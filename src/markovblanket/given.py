@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from markovblanket.contracts import Array, Scatter
 from markovblanket.copula import Copula
-from markovblanket.levels import Column
-from markovblanket.names import Name, coordinates, split
 from markovblanket.scatter import checked, from_columns, from_matrix
-from markovblanket.table import MixedTable, Standardisation, read, read_mixed
+from markovblanket.tables.columns import Column
+from markovblanket.tables.names import Name, coordinates, split
+from markovblanket.tables.table import MixedTable, Standardisation, read, read_mixed
 
 
 @dataclass(frozen=True)

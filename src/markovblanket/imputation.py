@@ -13,12 +13,12 @@ import pandas as pd
 
 from markovblanket import conditionals
 from markovblanket.contracts import Array
-from markovblanket.levels import Column, key
-from markovblanket.names import Name
 from markovblanket.observed import Observed, Sample
 from markovblanket.prediction import Fit
 from markovblanket.scales import Scale, Steps
 from markovblanket.summaries import describe, describe_levels
+from markovblanket.tables.columns import Column, key
+from markovblanket.tables.names import Name
 from markovblanket.threads import one_thread
 
 

@@ -17,11 +17,11 @@ from markovblanket.chains import Schedule, require_count
 from markovblanket.contracts import Array
 from markovblanket.disk import KeepOnDisk
 from markovblanket.division import can_grow
-from markovblanket.names import Name
 from markovblanket.observed import Observed
 from markovblanket.posterior import Posterior
 from markovblanket.snapshots import Saver
 from markovblanket.store import Keep, KeepDraws, KeepSummary
+from markovblanket.tables.names import Name
 
 # So many numbers of W12 are kept in memory without being asked to: two gigabytes.
 MOST_NUMBERS = 2**28

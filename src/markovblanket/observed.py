@@ -15,10 +15,10 @@ import xarray as xr
 from markovblanket import scales
 from markovblanket.contracts import Array, Columns
 from markovblanket.copula import Copula
-from markovblanket.levels import Column, number
-from markovblanket.names import Name
 from markovblanket.scales import Scale, Standard
-from markovblanket.table import MixedTable, Standardisation
+from markovblanket.tables.columns import Column, number
+from markovblanket.tables.names import Name
+from markovblanket.tables.table import MixedTable, Standardisation
 
 Sample = tuple[int, int]
 

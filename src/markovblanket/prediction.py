@@ -12,14 +12,14 @@ import xarray as xr
 
 from markovblanket.completion import FIRST_SWEEPS, SWEEPS, Completion, Rows
 from markovblanket.contracts import Array
-from markovblanket.levels import Column
-from markovblanket.names import Name
 from markovblanket.observed import Observed, Sample
-from markovblanket.recoding import read_like
 from markovblanket.scales import Steps
 from markovblanket.scatter import rest_degrees, rest_ridge
 from markovblanket.summaries import describe, describe_levels, level_numbers
-from markovblanket.table import row_names
+from markovblanket.tables.columns import Column
+from markovblanket.tables.names import Name
+from markovblanket.tables.recode import read_like
+from markovblanket.tables.table import row_names
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from markovblanket import cuts
 from markovblanket.contracts import Array
 
 if TYPE_CHECKING:
-    from markovblanket.levels import Column
+    from markovblanket.tables.columns import Column
 
 
 class Scale(Protocol):

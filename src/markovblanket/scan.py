@@ -18,14 +18,14 @@ from markovblanket.contracts import Array, Prior, Solver
 from markovblanket.estimate import PRIORS, SOLVERS, chosen, problem_of
 from markovblanket.given import Given, as_they_are, digest, fingerprint_of, in_copula
 from markovblanket.keeping import Keeping
-from markovblanket.levels import Column
-from markovblanket.names import Name, names_asked, split
 from markovblanket.posterior import Posterior
 from markovblanket.progress import counted
 from markovblanket.scanned import NUMBERS, Scan, gathered
 from markovblanket.seeds import checked_seed
 from markovblanket.snapshots import DamagedError, Record
-from markovblanket.table import MixedTable, about, read_numbers, read_whole
+from markovblanket.tables.columns import Column
+from markovblanket.tables.names import Name, names_asked, split
+from markovblanket.tables.table import MixedTable, about, read_numbers, read_whole
 from markovblanket.task import Task, described, require_wish
 from markovblanket.threads import one_thread
 from markovblanket.workers import all_done, shipped

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from markovblanket import cards, edgetable
-from markovblanket.names import Name
 from markovblanket.snapshots import Record
 from markovblanket.summaries import likelier, take
+from markovblanket.tables.names import Name
 
 # Of an edge, as in the tables of a posterior.
 NUMBERS = (

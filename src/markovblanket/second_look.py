@@ -22,7 +22,6 @@ from markovblanket.chains import Schedule, require_count, run
 from markovblanket.contracts import Array, Draw, Problem
 from markovblanket.diagnosis import MAX_RHAT, ConvergenceWarning
 from markovblanket.given import as_they_are, in_copula
-from markovblanket.names import Name
 from markovblanket.posterior import Posterior
 from markovblanket.priors import SpikeSlab
 from markovblanket.seeds import checked_seed
@@ -31,7 +30,8 @@ from markovblanket.snapshots import Record
 from markovblanket.solvers import Dual
 from markovblanket.store import Chain, KeepDraws, MemoryStore
 from markovblanket.summaries import convergence, take
-from markovblanket.table import MixedTable, about
+from markovblanket.tables.names import Name
+from markovblanket.tables.table import MixedTable, about
 from markovblanket.threads import one_thread
 from markovblanket.workers import all_done, shipped
 

@@ -12,7 +12,7 @@ import xarray as xr
 
 from markovblanket import arviz_bridge
 from markovblanket.contracts import Array
-from markovblanket.levels import Column, number
+from markovblanket.tables.columns import Column, number
 
 
 def stacked(array: xr.DataArray) -> Array:

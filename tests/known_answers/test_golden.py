@@ -1,4 +1,4 @@
-"""Seeded results are those that were recorded: a change that means to move code alone leaves every bit as it was."""
+"""Seeded results are those that were recorded: code that is only moved leaves every bit as it was."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Small seeded results and their hashes: what a change that only moves or renames code must leave as it was.
 
-``python tests/support/golden.py`` prints the hash of every case, ``--write`` records them in ``tests/known_answers/golden.json``.
+``python tests/support/golden.py`` prints the hash of every case; ``--write`` records them.
 Only the public API is used, so the cases need no edit when modules move.
 """
 

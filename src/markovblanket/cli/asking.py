@@ -96,7 +96,7 @@ def kinds(typed: Sequence[str]) -> dict[str, Any] | None:
 
 def kind(name: str, text: str) -> str | list[str]:
     """A known kind, or at least two levels in order."""
-    from markovblanket.kinds import KINDS
+    from markovblanket.tables.kinds import KINDS
 
     levels = cells(text)
     if len(levels) > 1:

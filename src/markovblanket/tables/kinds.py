@@ -1,7 +1,7 @@
 """What kind of variable each column of a table is.
 
 Only observed cells count. Missing are None, NaN, ``pandas.NA``, a polars null, and in text the words of
-:data:`markovblanket.reading.MISSING`, blanks around them stripped. Text that is otherwise all numbers is numbers.
+:data:`markovblanket.tables.frames.MISSING`, blanks around them stripped. Text that is otherwise all numbers is numbers.
 
 =====================================================================  ====================================
 column                                                                 kind
@@ -32,7 +32,8 @@ import numpy as np
 import numpy.typing as npt
 
 from markovblanket.contracts import Array
-from markovblanket.levels import (
+from markovblanket.tables.chunks import spans
+from markovblanket.tables.columns import (
     COUNT_DAYS,
     HOLDS_DATES,
     Column,
@@ -44,8 +45,7 @@ from markovblanket.levels import (
     rank_in,
     refused,
 )
-from markovblanket.reading import Block, Cells, Source, listing, shown
-from markovblanket.spans import spans
+from markovblanket.tables.frames import Block, Cells, Source, listing, shown
 
 TOO_CLOSE = "has whole numbers beyond 2^53 that are too close to tell apart"
 KINDS = ("continuous", "binary", "ordinal", "count")

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from markovblanket.contracts import Array
-from markovblanket.kinds import factor_of
-from markovblanket.levels import Column, key, number, refused
-from markovblanket.names import require
-from markovblanket.reading import Cells, listing, take_apart
+from markovblanket.tables.columns import Column, key, number, refused
+from markovblanket.tables.frames import Cells, listing, take_apart
+from markovblanket.tables.kinds import factor_of
+from markovblanket.tables.names import require
 
 
 def read_like(table: Any, columns: Sequence[Column]) -> Array:

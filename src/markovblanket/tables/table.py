@@ -15,11 +15,19 @@ import numpy as np
 import numpy.typing as npt
 
 from markovblanket.contracts import Array
-from markovblanket.kinds import KINDS, Declared, columns
-from markovblanket.levels import Column, cleaned, number, refused
-from markovblanket.names import Name, coordinates, names_asked, refuse_repeated, require, spelled, split
-from markovblanket.reading import Cells, Source, shown, take_apart
-from markovblanket.spans import spans
+from markovblanket.tables.chunks import spans
+from markovblanket.tables.columns import Column, cleaned, number, refused
+from markovblanket.tables.frames import Cells, Source, shown, take_apart
+from markovblanket.tables.kinds import KINDS, Declared, columns
+from markovblanket.tables.names import (
+    Name,
+    coordinates,
+    names_asked,
+    refuse_repeated,
+    require,
+    spelled,
+    split,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +64,7 @@ class MixedTable:
 
 
 def read_mixed(table: Any, query: Any, kinds: Mapping[Any, Declared] | None = None) -> MixedTable:
-    """Any table with its columns' kinds, inferred by the rules of :mod:`markovblanket.kinds` or declared.
+    """Any table with its columns' kinds, inferred by the rules of :mod:`markovblanket.tables.kinds` or declared.
 
     Parameters
     ----------
