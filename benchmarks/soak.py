@@ -28,7 +28,7 @@ from markovblanket.contracts import Array, ChainState, Draw, Problem, SweepInfo
 from markovblanket.demo import clinic
 from markovblanket.given import understood
 from markovblanket.margins import Levels
-from markovblanket.priors import SpikeSlab, coordinates
+from markovblanket.priors import SpikeSlab, _spike_slab_sweep
 from markovblanket.scatter import rest_ridge
 from markovblanket.snapshots import Saver
 from markovblanket.solvers import Dual
@@ -93,7 +93,7 @@ def residual_drift(problem: Problem, state: ChainState, scatter: Any, U: Array) 
     odds, slab = problem.prior.zero_law(state.hyper)
     W21, R = state.W12.T.copy(), scatter.Y + U @ scatter.times_factor(state.W12)
     given = np.ascontiguousarray(scatter.F.T), 1.0 + scatter.column_sizes, odds, slab, 3
-    coordinates.sweep(np.random.default_rng(0), W21, U, R, *given)
+    _spike_slab_sweep.sweep(np.random.default_rng(0), W21, U, R, *given)
     anew = scatter.Y + U @ W21.T @ scatter.F.T
     return float(np.abs(R - anew).max() / np.abs(anew).max())
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import integrate, stats
 
 from markovblanket.contracts import ChainState
-from markovblanket.priors import Horseshoe, horseshoe, local_scales, small_entries
+from markovblanket.priors import Horseshoe, _horseshoe_scales, _horseshoe_small_entries, horseshoe
 from markovblanket.scatter import from_columns
 from statistical import reference
 from statistical.reference import HorseshoeScales, Theta
@@ -33,7 +33,7 @@ def log_joint(law, W12, T, hyper):
 def test_local_scales_follow_their_density(w, slab):
     """``N(w; 0, t(s)) p(s | tau)`` integrated on a fine grid of ``log s``; false alarm 1e-7 each."""
     tau, rng = 0.1, np.random.default_rng([int(1e9 * w), 7])
-    s = local_scales.draw(rng, np.full((1, 20_000), w), tau, slab)[0]
+    s = _horseshoe_scales.draw(rng, np.full((1, 20_000), w), tau, slab)[0]
     x = np.linspace(math.log(w * w) - 8, 60, 400_001)
     t = 1 / (np.exp(-x) + 1 / slab)
     log_density = stats.norm.logpdf(w, scale=np.sqrt(t)) + 0.5 * x - np.logaddexp(2 * math.log(tau), x)
@@ -54,7 +54,7 @@ def test_scales_of_any_entry_are_positive_and_finite():
 def test_sum_of_logarithms():
     s = 10.0 ** np.random.default_rng(2).uniform(-30, 30, (7, 300))
     for x in (1e-12, 1.0, 1e9):
-        assert local_scales.sum_log(s, x) == pytest.approx(np.log1p(s / x).sum(), rel=1e-12)
+        assert _horseshoe_scales.sum_log(s, x) == pytest.approx(np.log1p(s / x).sum(), rel=1e-12)
 
 
 class Ear:
@@ -116,7 +116,7 @@ def test_joint_move_of_tau_and_small_entries_has_the_conditional_of_the_joint_de
     """The joint density with the data, times the probability of this choice of free entries, and the Jacobian."""
     (prior, law), rng = PRIORS[name], np.random.default_rng(6)
     X1, X2, ear = rng.standard_normal((9, 2)), 5 * rng.standard_normal((9, 8)), Ear(math.log(2))
-    monkeypatch.setattr(small_entries.slice, "step", ear)
+    monkeypatch.setattr(_horseshoe_small_entries.slice, "step", ear)
     Z, hyper = rng.standard_normal((5, 2)), {"tau": 0.4} | ({} if prior.slab else {"slab": 0.9})
     one = ChainState(Z.T @ Z, rng.standard_normal((2, 8)), 10.0 ** rng.uniform(-3, -0.1, (2, 8)), hyper)
     other = prior.draw_jointly(rng, one, from_columns(X1, X2))

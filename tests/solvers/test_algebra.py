@@ -7,9 +7,10 @@ import pytest
 
 from markovblanket.contracts import Noise, SolverError
 from markovblanket.scatter import FactorScatter, from_columns, from_matrix
-from markovblanket.solvers import CrossPrecision, Dense, Dual, blocks, gradients, preconditioner, products
+from markovblanket.solvers import CrossPrecision, Dense, Dual
+from markovblanket.solvers._dual import blocks, gradients, preconditioner, products
+from markovblanket.solvers._dual.gradients import Operator
 from markovblanket.solvers.dual import conjugate_gradients
-from markovblanket.solvers.gradients import Operator
 
 # Tight, so that conjugate gradients end at rounding and not at their (statistically ample) default.
 SOLVERS = {"dense": Dense(), "dual": Dual(tolerance=1e-12)}

@@ -8,8 +8,8 @@ from unittest import mock
 import numpy as np
 
 from markovblanket.contracts import Array, ChainState, Hyper, Scatter
-from markovblanket.priors import Horseshoe, local_scales, small_entries
-from markovblanket.priors.local_scales import regularised
+from markovblanket.priors import Horseshoe, _horseshoe_scales, _horseshoe_small_entries
+from markovblanket.priors._horseshoe_scales import regularised
 
 Generator = np.random.Generator
 
@@ -20,7 +20,7 @@ class WithoutSlab(Horseshoe):
     def draw_scales(self, rng: Generator, W12: Array, hyper: Hyper) -> tuple[Array, Hyper]:
         """The slab drawn, and not used."""
         T, drawn = super().draw_scales(rng, W12, hyper)
-        return small_entries.local_variances(T, drawn["slab"]), drawn
+        return _horseshoe_small_entries.local_variances(T, drawn["slab"]), drawn
 
 
 class PlainLocalScales(Horseshoe):
@@ -28,7 +28,7 @@ class PlainLocalScales(Horseshoe):
 
     def draw_scales(self, rng: Generator, W12: Array, hyper: Hyper) -> tuple[Array, Hyper]:
         """Regularised afterwards."""
-        s = local_scales.draw(rng, W12, hyper["tau"], math.inf)
+        s = _horseshoe_scales.draw(rng, W12, hyper["tau"], math.inf)
         slab = self._draw_slab(rng, s, float(np.vdot(W12, W12)), hyper["slab"])
         return regularised(s, slab), self._hyper(self._draw_tau(rng, s, hyper["tau"]), slab)
 
@@ -38,7 +38,7 @@ class RootOfLambda(Horseshoe):
 
     def draw_scales(self, rng: Generator, W12: Array, hyper: Hyper) -> tuple[Array, Hyper]:
         """``s = tau^2 lambda``."""
-        s = hyper["tau"] * np.sqrt(local_scales.draw(rng, W12, hyper["tau"], hyper["slab"]))
+        s = hyper["tau"] * np.sqrt(_horseshoe_scales.draw(rng, W12, hyper["tau"], hyper["slab"]))
         slab = self._draw_slab(rng, s, float(np.vdot(W12, W12)), hyper["slab"])
         return regularised(s, slab), self._hyper(self._draw_tau(rng, s, hyper["tau"]), slab)
 
@@ -56,10 +56,10 @@ class ChosenByRule(Horseshoe):
 
     def draw_jointly(self, rng: Generator, state: ChainState, scatter: Scatter) -> ChainState:
         """``1 / (1 + c^2 s/k)`` left out."""
-        law = small_entries.law_of_scales
+        law = _horseshoe_small_entries.law_of_scales
 
         def forgetful(s: Array, ratio: Array, others: Array, tau: float, slab: float):
             return law(s, np.zeros_like(ratio), others, tau, slab)
 
-        with mock.patch.object(small_entries, "law_of_scales", forgetful):
+        with mock.patch.object(_horseshoe_small_entries, "law_of_scales", forgetful):
             return super().draw_jointly(rng, state, scatter)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from markovblanket.contracts import Array, ChainState, Hyper, Scatter
-from markovblanket.priors import local_scales, small_entries
-from markovblanket.priors.local_scales import regularised
+from markovblanket.priors import _horseshoe_scales, _horseshoe_small_entries
+from markovblanket.priors._horseshoe_scales import regularised
 from markovblanket.priors.scale_mixture import LEAST_SHAPE, ScaleMixture, draw_common_factor
 from markovblanket.variates import slice
 
@@ -106,14 +106,16 @@ class Horseshoe(ScaleMixture):
         Held are the variances s and not the ``lambda``, given which ``tau`` could move but half as far.
         """
         slab = self.slab or hyper["slab"]
-        s = local_scales.draw(rng, np.ascontiguousarray(W12), hyper["tau"], slab)
+        s = _horseshoe_scales.draw(rng, np.ascontiguousarray(W12), hyper["tau"], slab)
         tau = self._draw_tau(rng, s, hyper["tau"])
         slab = self.slab or self._draw_slab(rng, s, float(np.vdot(W12, W12)), slab)
         return regularised(s, slab), self._hyper(tau, slab)
 
     def draw_jointly(self, rng: np.random.Generator, state: ChainState, scatter: Scatter) -> ChainState:
-        """``tau`` with the entries that the data say little about: :mod:`markovblanket.priors.small_entries`."""
-        return small_entries.draw(rng, state, scatter, self.slab or state.hyper["slab"], self._log_prior_tau)
+        """``tau`` with the entries that the data say little about: :mod:`markovblanket.priors._horseshoe_small_entries`."""
+        return _horseshoe_small_entries.draw(
+            rng, state, scatter, self.slab or state.hyper["slab"], self._log_prior_tau
+        )
 
     def draw_factor(
         self, rng: np.random.Generator, hyper: Hyper, linear: float, quadratic: float
@@ -142,7 +144,7 @@ class Horseshoe(ScaleMixture):
         """``tau | s``: every s adds ``tau / (tau^2 + s)``; a slice step on ``log tau``."""
 
         def log_density(x: float) -> float:
-            return self._log_prior_tau(x) - s.size * x - local_scales.sum_log(s, math.exp(2 * x))
+            return self._log_prior_tau(x) - s.size * x - _horseshoe_scales.sum_log(s, math.exp(2 * x))
 
         return math.exp(slice.step(rng, math.log(tau), log_density, width=min(1.0, 4 / math.sqrt(s.size))))
 
@@ -151,7 +153,7 @@ class Horseshoe(ScaleMixture):
 
         def log_density(x: float) -> float:
             slab = math.exp(x)
-            return self._log_prior_slab(x) + 0.5 * local_scales.sum_log(s, slab) - 0.5 * size / slab
+            return self._log_prior_slab(x) + 0.5 * _horseshoe_scales.sum_log(s, slab) - 0.5 * size / slab
 
         return math.exp(slice.step(rng, math.log(slab), log_density, width=1.0))
 

@@ -9,7 +9,7 @@ with ``G_j = Lu' E_j^-1 Lu``. (The textbook form, ``E^-1 (r - Lu s F)`` with the
 two matrices as large as the data to get one as small as a coefficient.)
 
 Averaged over many variables ``K`` is close to its Kronecker mean, which with exact corrections for the few that
-stand out serves as preconditioner (:mod:`markovblanket.solvers.preconditioner`). The count of iterations *falls*
+stand out serves as preconditioner (:mod:`markovblanket.solvers._dual.preconditioner`). The count of iterations *falls*
 as q grows. Cost: ``4 k p m q`` flops for k iterations; memory: two p x p triangles per variable.
 
 When to stop. If ``s`` is off by ``e``, with residual ``r = K e``, then ``W12`` is off by
@@ -28,8 +28,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from markovblanket.contracts import Array, Noise, Scatter, SolveInfo, SolverError
-from markovblanket.solvers import blocks, gradients, preconditioner
-from markovblanket.solvers.gradients import Operator, Preconditioner
+from markovblanket.solvers._dual import blocks, gradients, preconditioner
+from markovblanket.solvers._dual.gradients import Operator, Preconditioner
 from markovblanket.solvers.precision import CrossPrecision
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from numba import njit
 
 from markovblanket.contracts import Array
-from markovblanket.solvers import blocks, products
-from markovblanket.solvers.products import add_multiple, inner
+from markovblanket.solvers._dual import blocks, products
+from markovblanket.solvers._dual.products import add_multiple, inner
 
 
 class Operator(NamedTuple):

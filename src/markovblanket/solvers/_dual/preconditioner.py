@@ -18,8 +18,8 @@ import numpy.typing as npt
 from scipy.linalg.lapack import dpotrf
 
 from markovblanket.contracts import Array, Scatter
-from markovblanket.solvers import blocks
-from markovblanket.solvers.gradients import Preconditioner
+from markovblanket.solvers._dual import blocks
+from markovblanket.solvers._dual.gradients import Preconditioner
 from markovblanket.solvers.precision import CrossPrecision
 
 Places = npt.NDArray[np.intp]

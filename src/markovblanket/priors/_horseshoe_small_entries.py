@@ -24,7 +24,7 @@ from dataclasses import replace
 import numpy as np
 
 from markovblanket.contracts import Array, ChainState, Scatter
-from markovblanket.priors import local_scales
+from markovblanket.priors import _horseshoe_scales
 from markovblanket.variates import slice
 
 # k in variances; measured, 0.3 and 15 mix tau less well.
@@ -52,7 +52,7 @@ def draw(
         return log_scales(u) + log_prior(math.log(tau) + u) - c * linear - 0.5 * c * c * quadratic
 
     c = math.exp(slice.step(rng, 0.0, log_density, width=0.5))
-    T = np.where(free, local_scales.regularised(c * c * s, slab), state.T)
+    T = np.where(free, _horseshoe_scales.regularised(c * c * s, slab), state.T)
     return replace(state, W12=held + c * moving, T=T, hyper={**state.hyper, "tau": c * tau})
 
 
@@ -73,7 +73,7 @@ def law_of_scales(s: Array, ratio: Array, others: Array, tau: float, slab: float
     """The scales' part of the law of ``u = log c``: those of free entries, their ``s/k``, those of the others."""
 
     def log_density(u: float) -> float:
-        c2, sum_log = math.exp(2 * u), local_scales.sum_log
+        c2, sum_log = math.exp(2 * u), _horseshoe_scales.sum_log
         free = 0.5 * sum_log(s, slab / c2) - sum_log(ratio, 1.0 / c2)
         return free - len(others) * u - sum_log(others, c2 * tau * tau)
 
