@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from markovblanket import gibbs
+from markovblanket.model import sweep
 from markovblanket.priors import Laplace
 from settings import Settings
 from tables import factor_table, label, with_levels
@@ -17,7 +17,7 @@ def step(settings: Settings) -> dict[str, Any]:
     chain = Chain(with_levels(factor_table(size), size[0], range(size[0]), Laplace()), 30)
     problem, rng = chain.problem, chain.rng
     works = {
-        "latent": lambda: gibbs.refresh(rng, chain.state, problem),
+        "latent": lambda: sweep.refresh(rng, chain.state, problem),
         "cross": lambda: problem.prior.draw_cross(rng, chain.state, problem.scatter, problem.solver),
     }
     times = in_turn(works, settings.repeats)
@@ -38,7 +38,7 @@ def against_q(settings: Settings) -> dict[str, Any]:
     }
     works = {f"{q} sweep": chain.step for q, chain in chains.items()}
     works |= {
-        f"{q} latent": lambda c=chain: gibbs.refresh(c.rng, c.state, c.problem) for q, chain in chains.items()
+        f"{q} latent": lambda c=chain: sweep.refresh(c.rng, c.state, c.problem) for q, chain in chains.items()
     }
     times = in_turn(works, settings.repeats)
     rows = [

@@ -11,8 +11,9 @@ from unittest.mock import patch
 import numpy as np
 import xarray as xr
 
-from markovblanket import arviz_bridge, gibbs
+from markovblanket import arviz_bridge
 from markovblanket.contracts import Array, ChainState, Problem
+from markovblanket.model import sweep
 from markovblanket.priors import Laplace
 from settings import AbsentError, Settings
 from tables import PRIORS, clinical, gaussian, has_clinical, label, network_table
@@ -63,7 +64,7 @@ def row_moves(settings: Settings) -> dict[str, Any]:
     for size in sizes:
         problem = gaussian(network_table(size), size[0], Laplace())
         those = sampled(problem, warmup, draws).effective()
-        with patch.object(gibbs, "draw_row_scales", lambda rng, state, G, Q, problem: np.ones(len(G))):
+        with patch.object(sweep, "draw_row_scales", lambda rng, state, G, Q, problem: np.ones(len(G))):
             without = sampled(problem, warmup, draws).effective()
         for name in those:
             figures = {"with": 50 * those[name] / draws, "without": 50 * without[name] / draws}

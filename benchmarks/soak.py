@@ -23,13 +23,14 @@ from typing import Any
 import numpy as np
 
 import machine
-from markovblanket import chains, gibbs
+from markovblanket import chains
 from markovblanket.contracts import Array, ChainState, Draw, Problem, SweepInfo
 from markovblanket.demo import clinic
 from markovblanket.given import understood
-from markovblanket.margins import Levels
+from markovblanket.model import sweep
+from markovblanket.model.copula.margins import Levels
+from markovblanket.model.scatter import rest_ridge
 from markovblanket.priors import SpikeSlab, _spike_slab_sweep
-from markovblanket.scatter import rest_ridge
 from markovblanket.snapshots import Saver
 from markovblanket.solvers import Dual
 from markovblanket.store import KeepSummary
@@ -145,11 +146,11 @@ class Watched:
 
     def start(self, rng: np.random.Generator) -> ChainState:
         """As the sampler's."""
-        return gibbs.start(rng, self.problem)
+        return sweep.start(rng, self.problem)
 
     def sweep(self, rng: np.random.Generator, state: ChainState) -> tuple[ChainState, SweepInfo]:
         """As the sampler's, and a look now and then."""
-        state, info = gibbs.sweep(rng, state, self.problem)
+        state, info = sweep.sweep(rng, state, self.problem)
         self.count += 1
         if self.count % self.every == 0:
             found = invariants(self.problem, state)
@@ -161,7 +162,7 @@ class Watched:
 
     def derive(self, rng: np.random.Generator, state: ChainState, info: SweepInfo) -> Draw:
         """As the sampler's."""
-        return gibbs.Blanket(self.problem).derive(rng, state, info)
+        return sweep.Blanket(self.problem).derive(rng, state, info)
 
     def cross(self, state: ChainState) -> Array:
         """``W12``."""

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from markovblanket.contracts import Array, Prior, Problem, Solver
-from markovblanket.copula import Copula
 from markovblanket.given import from_mixed
+from markovblanket.model.copula.latent import Copula
+from markovblanket.model.scatter import from_columns
 from markovblanket.priors import Horseshoe, Laplace, SpikeSlab
-from markovblanket.scatter import from_columns
 from markovblanket.simulate import simulate
 from markovblanket.solvers import Dual
 from markovblanket.tables.columns import Column

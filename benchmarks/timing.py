@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from markovblanket import gibbs
 from markovblanket.contracts import Array, Problem, SweepInfo
+from markovblanket.model import sweep
 
 Work = Callable[[], object]
 
@@ -19,13 +19,13 @@ class Chain:
 
     def __init__(self, problem: Problem, warmup: int, seed: int = 0) -> None:
         self.problem, self.rng = problem, np.random.default_rng(seed)
-        self.state, self.iterations = gibbs.start(self.rng, problem), list[int]()
+        self.state, self.iterations = sweep.start(self.rng, problem), list[int]()
         for _ in range(warmup):
             self.step()
 
     def step(self) -> SweepInfo:
         """A sweep."""
-        self.state, info = gibbs.sweep(self.rng, self.state, self.problem)
+        self.state, info = sweep.sweep(self.rng, self.state, self.problem)
         self.iterations.append(info.iterations)
         return info
 

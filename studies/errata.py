@@ -25,8 +25,8 @@ import joblib
 import numpy as np
 
 from common import DOCS, HERE, kept, one_thread, source
-from markovblanket import gibbs
 from markovblanket.contracts import Array, ChainState, Problem, Scatter
+from markovblanket.model import sweep as gibbs
 from markovblanket.variates import mgig
 
 sys.path.append(str(HERE.parent / "tests"))

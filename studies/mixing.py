@@ -23,10 +23,10 @@ import numpy as np
 import markovblanket as mb
 from common import DOCS, kept, markdown, one_thread, quietly, source, stamp, written
 from fscore import Design
-from markovblanket import gibbs
 from markovblanket.baselines import graphical_lasso
 from markovblanket.contracts import ChainState, Problem
-from markovblanket.scatter import from_columns
+from markovblanket.model import sweep
+from markovblanket.model.scatter import from_columns
 from markovblanket.solvers import Dual
 from markovblanket.variates import mgig
 from networks import TYPICAL
@@ -74,7 +74,7 @@ def algorithm_1(rng: np.random.Generator, state: ChainState, problem: Problem) -
     T, hyper = problem.prior.draw_scales(rng, state.W12, state.hyper)
     state = replace(state, T=T, hyper=hyper)
     W12, _ = problem.prior.draw_cross(rng, state, problem.scatter, problem.solver)
-    G, _ = gibbs.row_products(W12, problem.scatter)
+    G, _ = sweep.row_products(W12, problem.scatter)
     order = (problem.scatter.n + problem.p + 1) / 2
     return replace(state, W12=W12, W11=mgig.draw(rng, order, problem.scatter.B, G, tolerance=1e-6))
 
@@ -87,7 +87,7 @@ def measured_plainly(data: Any, draws: int) -> dict[str, Any]:
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     problem = Problem(from_columns(X[:, :p], X[:, p:]), mb.Laplace(gamma=200), Dual())
     rng = np.random.default_rng(1)
-    state, W12, begin = gibbs.start(rng, problem), np.empty((draws, p, problem.q)), 0.0
+    state, W12, begin = sweep.start(rng, problem), np.empty((draws, p, problem.q)), 0.0
     for number in range(-300, draws):
         if number == 0:
             begin = time.process_time()

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import markovblanket as mb
-from markovblanket import gibbs
 from markovblanket.contracts import Noise, Problem
+from markovblanket.model import sweep
+from markovblanket.model.scatter import from_columns
 from markovblanket.priors import Horseshoe, Laplace, Normal, SpikeSlab
-from markovblanket.scatter import from_columns
 from markovblanket.solvers import Dual
 
 fit = partial(mb.estimate, query=[0, 1], chains=1, warmup=20, draws=20, seed=1, progress=False, second_look=False)
@@ -43,10 +43,10 @@ def of(X, p=2):
 def sweeps(scatter, prior, count, solver=None, seed=1):
     """So many sweeps, each of which must leave a sound state behind; the last one."""
     rng, problem = np.random.default_rng(seed), Problem(scatter, prior, solver or Dual())
-    state = gibbs.start(rng, problem)
+    state = sweep.start(rng, problem)
     for _ in range(count):
-        state, info = gibbs.sweep(rng, state, problem)
-        assert_sound(state, gibbs.derive(rng, state, info, scatter))
+        state, info = sweep.sweep(rng, state, problem)
+        assert_sound(state, sweep.derive(rng, state, info, scatter))
         assert info.residual <= getattr(problem.solver, "tolerance", 0.0)
     return state
 

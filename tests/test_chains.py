@@ -11,11 +11,12 @@ import joblib
 import numpy as np
 import pytest
 
-from markovblanket import chains, gibbs
+from markovblanket import chains
 from markovblanket.chains import Schedule
 from markovblanket.contracts import Problem
+from markovblanket.model import sweep as gibbs
+from markovblanket.model.scatter import from_columns
 from markovblanket.priors import Laplace
-from markovblanket.scatter import from_columns
 from markovblanket.solvers import Dual
 from markovblanket.store import Chain
 

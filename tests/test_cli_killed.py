@@ -12,8 +12,8 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 import markovblanket as mb
 from markovblanket import saving
 from markovblanket.cli import fitting, main, results
-from markovblanket.gibbs import Blanket
 from markovblanket.locks import locked
+from markovblanket.model.sweep import Blanket
 
 FIT = [
     "fit",

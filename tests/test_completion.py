@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from markovblanket import completion
-from markovblanket.completion import Completion, Rows
+from markovblanket.model.copula import new_rows
+from markovblanket.model.copula.new_rows import Completion, Rows
 from markovblanket.variates import wishart
 
 ALARM, NAN = 1e-7, np.nan
@@ -108,7 +108,7 @@ def transposed_root(rng, df, root, draw=wishart.draw_from_factor):
 def test_a_wrong_law_of_w_jj_is_caught(planted, monkeypatch):
     """One degree of freedom too few, and the other triangular root of the inverse."""
     X, source = fitted(*SHAPES["K is empty"])
-    monkeypatch.setattr(completion.wishart, "draw_from_factor", planted)
+    monkeypatch.setattr(new_rows.wishart, "draw_from_factor", planted)
     assert smallest_p(X, source, precisions(X, source)) < ALARM
 
 

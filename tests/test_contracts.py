@@ -9,11 +9,12 @@ import pickle
 import numpy as np
 import pytest
 
-from markovblanket import disk, gibbs, priors, solvers, store
+from markovblanket import disk, priors, solvers, store
 from markovblanket.contracts import ChainState, Noise, Problem, Store
 from markovblanket.disk import DiskStore, KeepOnDisk
+from markovblanket.model import sweep
+from markovblanket.model.scatter import from_columns
 from markovblanket.priors import Horseshoe, Laplace, Normal, SpikeSlab
-from markovblanket.scatter import from_columns
 from markovblanket.solvers import Dense, Dual
 from markovblanket.store import Chain, KeepDraws, KeepSummary, MemoryStore, SummaryStore
 from markovblanket.streams import Moments
@@ -185,13 +186,13 @@ def test_every_combination_sweeps_and_stores(prior, solver, kind, scatter, tmp_p
     if kind is DiskStore:
         pytest.importorskip("zarr")
     problem, rng, moments = Problem(scatter, prior, solver), np.random.default_rng(5), Moments.empty((P, Q))
-    state = gibbs.start(rng, problem)
+    state = sweep.start(rng, problem)
     moments.add(state.W12)
     keep = KEEPS[kind](tmp_path)
     (kept,) = keep.stores([Chain(rng, state, moments)])
     for _ in range(3):
-        state, info = gibbs.sweep(rng, state, problem)
-        kept.append(gibbs.derive(rng, state, info, scatter))
+        state, info = sweep.sweep(rng, state, problem)
+        kept.append(sweep.derive(rng, state, info, scatter))
     collected = keep.gather([kept.collect()])
     if kind is MemoryStore:
         last = collected["W12"][0, -1]

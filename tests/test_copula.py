@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from markovblanket import cuts, margins
 from markovblanket.contracts import ChainState
-from markovblanket.copula import Copula
-from markovblanket.margins import Gaps, Levels
-from markovblanket.scatter import rest_degrees, rest_ridge
+from markovblanket.model.copula import cut_points, margins
+from markovblanket.model.copula.latent import Copula
+from markovblanket.model.copula.margins import Gaps, Levels
+from markovblanket.model.scatter import rest_degrees, rest_ridge
 from markovblanket.variates import wishart
 
 SHAPES = {
@@ -188,7 +188,7 @@ def test_a_column_is_its_cells_then_its_cuts_then_its_scale():
     expected = x.copy()
     expected[[1, 6]] = mean[[1, 6]] + 0.8 * rng.standard_normal(2)
     cells = margins.draw_ordered(rng, x[rows], mean[rows], 0.8, edges)
-    expected[rows] = cuts.move(rng, cells, mean[rows], 0.8, edges)
+    expected[rows] = cut_points.move(rng, cells, mean[rows], 0.8, edges)
     drawn = draw(np.random.default_rng(7), x, mean, 0.8, Levels(codes))
     np.testing.assert_allclose(drawn, expected / np.sqrt(np.mean(expected**2)), rtol=1e-12)
 

@@ -74,13 +74,13 @@ def test_contract_is_kept(copy: Path) -> None:
 @pytest.mark.parametrize(
     ("importer", "imported", "broken"),
     [
-        ("variates", "markovblanket.gibbs", "Nothing imports upwards"),
+        ("variates", "markovblanket.model.sweep", "Nothing imports upwards"),
         ("contracts", "markovblanket.variates", "Nothing imports upwards"),
         ("priors", "markovblanket.solvers", "Nothing imports upwards"),
         ("simulate", "markovblanket.contracts", "Nothing imports upwards"),
         ("chains", "pandas", "Floors 0-3"),
         ("gibbs", "markovblanket.simulate", "Floors 0-3"),
-        ("priors", "markovblanket.scatter", "A prior knows no data"),
+        ("priors", "markovblanket.model.scatter", "A prior knows no data"),
         ("solvers", "markovblanket.variates", "A solver draws no random numbers"),
     ],
 )

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from markovblanket import gibbs
 from markovblanket.contracts import ChainState, Noise, Problem, Solver
+from markovblanket.model import sweep
 from markovblanket.priors import Laplace, Normal, laplace, scale_mixture
 from markovblanket.solvers import CrossPrecision, Dense, Dual
 from markovblanket.variates import mgig
@@ -102,8 +102,8 @@ def test_cross_block_is_drawn_from_its_conditional(setting: Setting, solver: Sol
 def test_query_block_is_drawn_from_its_conditional(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
     one, other, data = setting.one, setting.other, setting.scatter
     listener = Listener(one.W11)
-    monkeypatch.setattr(gibbs.mgig, "step", listener)
-    gibbs.draw_query(np.random.default_rng(0), one.W11, gibbs.row_products(one.W12, data)[0], data)
+    monkeypatch.setattr(sweep.mgig, "step", listener)
+    sweep.draw_query(np.random.default_rng(0), one.W11, sweep.row_products(one.W12, data)[0], data)
     [(_, W11, order, B, G)] = listener.calls
     assert W11 is one.W11
     gain = mgig.log_density(other.W11, order, B, G) - mgig.log_density(one.W11, order, B, G)
@@ -115,7 +115,7 @@ def test_joint_scale_is_drawn_from_its_conditional(setting: Setting, monkeypatch
     one, data = setting.one, setting.scatter
     listener = Listener(np.log(1.3))
     monkeypatch.setattr(scale_mixture.slice, "step", listener)
-    quadratic = np.vdot(np.linalg.inv(one.W11), gibbs.row_products(one.W12, data)[0])
+    quadratic = np.vdot(np.linalg.inv(one.W11), sweep.row_products(one.W12, data)[0])
     c, hyper = LEARNED.draw_factor(
         np.random.default_rng(0), one.hyper, np.vdot(one.W12, data.S12), float(quadratic)
     )
@@ -133,14 +133,14 @@ def test_query_block_is_drawn_given_the_regression(setting: Setting, monkeypatch
     """``W12 = W11 Z`` follows, with Jacobian ``|W11|^q``; and what is handed on belongs to the new state."""
     (_, q), one, other = setting.one.W12.shape, setting.one, setting.other
     listener = Listener(other.W11)
-    monkeypatch.setattr(gibbs.regression, "draw", listener)
+    monkeypatch.setattr(sweep.regression, "draw", listener)
     problem = Problem(setting.scatter, LEARNED, Dense())
-    products = gibbs.row_products(one.W12, setting.scatter)
-    moved, *handed_on = gibbs.draw_with_regression(np.random.default_rng(0), one, *products, problem)
+    products = sweep.row_products(one.W12, setting.scatter)
+    moved, *handed_on = sweep.draw_with_regression(np.random.default_rng(0), one, *products, problem)
     [(_, W11, power, D, H)] = listener.calls
     assert W11 is one.W11
     np.testing.assert_allclose(np.linalg.solve(moved.W11, moved.W12), np.linalg.solve(one.W11, one.W12))
-    for found, expected in zip(handed_on, gibbs.row_products(moved.W12, setting.scatter), strict=True):
+    for found, expected in zip(handed_on, sweep.row_products(moved.W12, setting.scatter), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
 
     def log_density(W: Array) -> float:
@@ -164,9 +164,9 @@ def test_row_scales_are_drawn_from_their_conditional(
     }[name]
     one = replace(one, T=np.full((p, q), 0.49)) if name == "normal" else one
     listener = Listener(np.full(p, 1.3))
-    monkeypatch.setattr(gibbs.rowscales, "draw", listener)
-    products = gibbs.row_products(one.W12, setting.scatter)
-    gibbs.draw_row_scales(np.random.default_rng(0), one, *products, Problem(setting.scatter, prior, Dense()))
+    monkeypatch.setattr(sweep.rowscales, "draw", listener)
+    products = sweep.row_products(one.W12, setting.scatter)
+    sweep.draw_row_scales(np.random.default_rng(0), one, *products, Problem(setting.scatter, prior, Dense()))
     [(_, power, M, s, law)] = listener.calls
 
     def log_density(log_r: Array) -> float:

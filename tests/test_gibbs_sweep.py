@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from markovblanket import gibbs, scatter
 from markovblanket.contracts import ChainState, Prior, Problem, Solver, SweepInfo
+from markovblanket.model import scatter, sweep
 from markovblanket.priors import Normal, laplace, scale_mixture
 from markovblanket.solvers import Dense, Dual
 from statistical.reference import Array
@@ -46,13 +46,13 @@ def test_a_sweep_hands_on_what_it_drew(setting: Setting, monkeypatch: pytest.Mon
     moves = np.linspace(0.5, -0.3, p)
     query, scales, rows = Listener(setting.other.W11), Listener(1 / setting.other.T), Listener(np.exp(moves))
     monkeypatch.setattr(scale_mixture.slice, "step", Listener(np.log(1.7)))
-    monkeypatch.setattr(gibbs.rowscales, "draw", rows)
-    monkeypatch.setattr(gibbs, "draw_query", query)
-    monkeypatch.setattr(gibbs, "draw_with_regression", lambda rng, state, G, Q, problem: (state, G, Q))
+    monkeypatch.setattr(sweep.rowscales, "draw", rows)
+    monkeypatch.setattr(sweep, "draw_query", query)
+    monkeypatch.setattr(sweep, "draw_with_regression", lambda rng, state, G, Q, problem: (state, G, Q))
     monkeypatch.setattr(laplace.inverse_gaussian, "draw", scales)
     problem = problem_of(setting)
     drawn, _ = LEARNED.draw_cross(np.random.default_rng(0), setting.one, problem.scatter, problem.solver)
-    state, info = gibbs.sweep(np.random.default_rng(0), setting.one, problem)
+    state, info = sweep.sweep(np.random.default_rng(0), setting.one, problem)
     assert info.scale_factor == pytest.approx(1.7)
     [(_, W11, G, _)] = query.calls
     assert W11 is setting.one.W11
@@ -73,7 +73,7 @@ def test_a_sweep_hands_on_what_it_drew(setting: Setting, monkeypatch: pytest.Mon
 def test_a_sweep_leaves_its_input_alone_and_is_reproducible(setting: Setting, prior: Prior) -> None:
     problem = problem_of(setting, prior)
     before, data = copy.deepcopy(setting.one), copy.deepcopy(problem.scatter)
-    results = [gibbs.sweep(np.random.default_rng(seed), setting.one, problem)[0] for seed in (3, 3, 4)]
+    results = [sweep.sweep(np.random.default_rng(seed), setting.one, problem)[0] for seed in (3, 3, 4)]
     assert same(setting.one, before)
     assert all(np.array_equal(getattr(problem.scatter, x), getattr(data, x)) for x in ("S11", "S12", "F", "B"))
     assert same(results[0], results[1])
@@ -88,9 +88,9 @@ def same(one: ChainState, other: ChainState) -> bool:
 def test_both_solvers_make_the_same_chain(setting: Setting) -> None:
     def end(solver: Solver) -> ChainState:
         rng, problem = np.random.default_rng(5), problem_of(setting, GIVEN, solver)
-        state = gibbs.start(rng, problem)
+        state = sweep.start(rng, problem)
         for _ in range(5):
-            state, _ = gibbs.sweep(rng, state, problem)
+            state, _ = sweep.sweep(rng, state, problem)
         return state
 
     np.testing.assert_allclose(end(Dual(tolerance=1e-12)).W12, end(Dense()).W12, rtol=1e-6, atol=1e-8)
@@ -109,7 +109,7 @@ class FixedChiSquare(np.random.Generator):
 def test_derived_quantities_are_those_of_the_full_matrices(setting: Setting) -> None:
     one, (n, q) = setting.one, setting.X2.shape
     rng = FixedChiSquare(np.random.PCG64(0))
-    draw = gibbs.derive(rng, one, SweepInfo(0, 0.0, 1.0), setting.scatter)
+    draw = sweep.derive(rng, one, SweepInfo(0, 0.0, 1.0), setting.scatter)
     assert rng.heard == scatter.rest_degrees(n, q)
     U, A = np.linalg.inv(one.W11), setting.X2.T @ setting.X2 + scatter.rest_ridge(n, q) * np.eye(q)
     chi2_part = np.diag(np.linalg.inv(A)) * np.arange(1.0, q + 1)
@@ -124,7 +124,7 @@ def test_diagonal_of_W22_follows_the_law_of_the_whole_block() -> None:
     rng, (p, q, n) = np.random.default_rng(8), (2, 3, 6)
     X1, X2 = rng.standard_normal((n, p)), rng.standard_normal((n, q))
     state, data = random_state(rng, p, q), scatter.from_columns(X1, X2)
-    derived = np.stack([gibbs.derive(rng, state, SweepInfo(0, 0.0, 1.0), data).W22_diagonal for _ in range(4000)])
+    derived = np.stack([sweep.derive(rng, state, SweepInfo(0, 0.0, 1.0), data).W22_diagonal for _ in range(4000)])
     A = X2.T @ X2 + scatter.rest_ridge(n, q) * np.eye(q)
     whole = stats.wishart(scatter.rest_degrees(n, q), np.linalg.inv(A)).rvs(4000, random_state=rng)
     whole = whole + state.W12.T @ np.linalg.solve(state.W11, state.W12)
@@ -135,11 +135,11 @@ def test_diagonal_of_W22_follows_the_law_of_the_whole_block() -> None:
 @pytest.mark.parametrize("prior", [Normal(0.7), GIVEN, LEARNED], ids=["normal", "given", "learned"])
 def test_starts_differ_and_are_valid_states(setting: Setting, prior: Prior) -> None:
     problem = problem_of(setting, prior)
-    starts = [gibbs.start(np.random.default_rng(seed), problem) for seed in range(50)]
+    starts = [sweep.start(np.random.default_rng(seed), problem) for seed in range(50)]
     assert all(np.linalg.eigvalsh(state.W11)[0] > 0 and (state.T > 0).all() for state in starts)
     log_size = [np.linalg.slogdet(state.W11)[1] for state in starts]
     assert np.std(log_size) > expected_spread(setting)
-    assert starts[0].hyper.keys() == gibbs.sweep(np.random.default_rng(0), starts[0], problem)[0].hyper.keys()
+    assert starts[0].hyper.keys() == sweep.sweep(np.random.default_rng(0), starts[0], problem)[0].hyper.keys()
 
 
 def expected_spread(setting: Setting) -> float:

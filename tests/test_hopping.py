@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from markovblanket import cells, hopping, margins
 from markovblanket.contracts import ChainState, Columns
-from markovblanket.hopping import Hopping
-from markovblanket.margins import Levels
+from markovblanket.model.copula import edge_moves, level_cells, margins
+from markovblanket.model.copula.edge_moves import Hopping
+from markovblanket.model.copula.margins import Levels
 
 ALARM = 1e-7
 # Most planted bugs show at once; these need longer.
@@ -131,7 +131,7 @@ BUGS = {
 @pytest.mark.parametrize("bug", BUGS)
 def test_planted_bugs_are_caught(expected, bug, monkeypatch):
     name, spoil = BUGS[bug]
-    monkeypatch.setattr(hopping, name, spoil(getattr(hopping, name)))
+    monkeypatch.setattr(edge_moves, name, spoil(getattr(edge_moves, name)))
     assert p_value(expected, LONG if bug in SUBTLE else SWEEPS) < 1e-3 * ALARM
 
 
@@ -147,7 +147,7 @@ SPOILED = {
 @pytest.mark.parametrize("bug", SPOILED)
 def test_bugs_planted_in_compiled_code_are_caught(expected, bug, monkeypatch):
     old, new = SPOILED[bug].split(" => ")
-    source = Path(hopping.__file__).read_text(encoding="utf-8")
+    source = Path(edge_moves.__file__).read_text(encoding="utf-8")
     assert source.count(old) == 1
     spoiled = types.ModuleType("spoiled")
     monkeypatch.setitem(sys.modules, "spoiled", spoiled)
@@ -158,15 +158,15 @@ def test_bugs_planted_in_compiled_code_are_caught(expected, bug, monkeypatch):
 
 def test_the_slope_and_curvature_are_derivatives():
     state = state_of(np.array([0.0, 0.4, 0.0]))
-    row = hopping.row_at(state, U, X2 @ state.W12.T, 0, slice(None), MARGIN.codes, ODDS, SLAB)
+    row = edge_moves.row_at(state, U, X2 @ state.W12.T, 0, slice(None), MARGIN.codes, ODDS, SLAB)
     cuts, d = np.array([-np.inf, 0.2, np.inf]), 1e-4
     for k, w in product((0, 2), (-1.0, 0.0, 0.7)):
-        values = [hopping.ascent(row, cuts, k, w + step)[0] for step in (-d, 0.0, d)]
-        _, slope, curvature = hopping.ascent(row, cuts, k, w)
+        values = [edge_moves.ascent(row, cuts, k, w + step)[0] for step in (-d, 0.0, d)]
+        _, slope, curvature = edge_moves.ascent(row, cuts, k, w)
         assert slope == pytest.approx((values[2] - values[0]) / (2 * d), rel=1e-6)
         assert curvature == pytest.approx(-(values[2] - 2 * values[1] + values[0]) / d**2, rel=1e-4)
-    b, _ = hopping.slopes(row, cuts)
-    np.testing.assert_allclose(b[[0, 2]], [hopping.ascent(row, cuts, k, 0.0)[1] for k in (0, 2)], rtol=1e-10)
+    b, _ = edge_moves.slopes(row, cuts)
+    np.testing.assert_allclose(b[[0, 2]], [edge_moves.ascent(row, cuts, k, 0.0)[1] for k in (0, 2)], rtol=1e-10)
 
 
 def test_a_move_leaves_its_input_alone_and_levels_in_their_order():
@@ -180,7 +180,7 @@ def test_a_move_leaves_its_input_alone_and_levels_in_their_order():
         np.testing.assert_array_equal(old, kept)
     np.testing.assert_array_equal(moved.T, SLAB * (moved.W12 != 0))
     np.testing.assert_array_equal(moved.W12[1], SECOND)
-    low, high = cells.edges_of_gaps(moved.columns.X1[:, 0], MARGIN.codes)
+    low, high = level_cells.edges_of_gaps(moved.columns.X1[:, 0], MARGIN.codes)
     assert (low < high).all()
 
 
@@ -191,6 +191,6 @@ def test_columns_of_many_levels_do_not_hop():
 
 
 def test_near_are_the_places_that_correlate_most(monkeypatch):
-    monkeypatch.setattr(hopping, "NEAR", 2)
+    monkeypatch.setattr(edge_moves, "NEAR", 2)
     kernel = Hopping.of({0: MARGIN}, FIRST[:, None], X2)
     assert set(kernel.near[0]) == set(np.argsort(np.abs(FIRST @ X2))[1:])

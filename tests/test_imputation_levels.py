@@ -10,12 +10,12 @@ import pytest
 from scipy import integrate, stats
 
 import markovblanket as mb
-from markovblanket import conditionals
 from markovblanket.imputation import Imputed
-from markovblanket.margins import normal_scores
+from markovblanket.model.copula import conditional_cells
+from markovblanket.model.copula.margins import normal_scores
+from markovblanket.model.scatter import rest_degrees, rest_ridge
 from markovblanket.observed import Observed
 from markovblanket.prediction import Fit
-from markovblanket.scatter import rest_degrees, rest_ridge
 from markovblanket.summaries import describe_levels
 from markovblanket.tables.columns import Column
 from markovblanket.tables.table import MixedTable
@@ -117,8 +117,8 @@ PLANTED = {
 
 @pytest.mark.parametrize(("law", "planted"), PLANTED.values(), ids=PLANTED)
 def test_wrong_probabilities_are_not_the_shares(posterior, law, planted, monkeypatch):
-    right = getattr(conditionals, law)
-    monkeypatch.setattr(conditionals, law, lambda *given: planted(*right(*given)))
+    right = getattr(conditional_cells, law)
+    monkeypatch.setattr(conditional_cells, law, lambda *given: planted(*right(*given)))
     assert np.abs(excess(posterior)).max() > 8.5
 
 

@@ -20,9 +20,9 @@ from markovblanket import arviz_bridge, keeping, saving
 from markovblanket.axes import name_axes, name_streams
 from markovblanket.chains import Schedule, run
 from markovblanket.contracts import Problem
+from markovblanket.model.scatter import from_columns
 from markovblanket.posterior import Posterior
 from markovblanket.priors import Laplace
-from markovblanket.scatter import from_columns
 from markovblanket.simulate import simulate
 from markovblanket.solvers import Dual
 from markovblanket.store import KeepDraws, KeepSummary

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from markovblanket import gibbs, lone, scatter
 from markovblanket.contracts import ChainState, Problem, SweepInfo
+from markovblanket.model import lone, scatter
+from markovblanket.model import sweep as gibbs
 from markovblanket.priors import SpikeSlab
 from markovblanket.solvers import Dual
 from statistical.calibration import CHECKS, FALSE_ALARM, Case, assert_calibrated, joint_test, overall, rank_test

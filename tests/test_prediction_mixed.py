@@ -10,10 +10,10 @@ import xarray as xr
 from scipy import stats
 
 import markovblanket as mb
-from markovblanket.completion import Completion
+from markovblanket.model.copula.new_rows import Completion
+from markovblanket.model.scatter import rest_degrees, rest_ridge
 from markovblanket.observed import Observed
 from markovblanket.prediction import Fit, assemble
-from markovblanket.scatter import rest_degrees, rest_ridge
 from markovblanket.tables.columns import Column
 from markovblanket.tables.table import read
 

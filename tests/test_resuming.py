@@ -23,7 +23,7 @@ import pytest
 
 import markovblanket as mb
 from markovblanket import chains, checkpoints, disk, saving, snapshots
-from markovblanket.gibbs import Blanket
+from markovblanket.model.sweep import Blanket
 from markovblanket.snapshots import DamagedError, Saver
 
 SCHEDULE = {"chains": 2, "warmup": 60, "draws": 40, "thin": 2}

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from markovblanket.copula import Copula
-from markovblanket.margins import normal_scores
-from markovblanket.scales import Curve, Standard, Steps, of_column
+from markovblanket.model.copula.latent import Copula
+from markovblanket.model.copula.margins import normal_scores
+from markovblanket.model.copula.transforms import Curve, Standard, Steps, of_column
 from markovblanket.tables.columns import Column
 
 NAN = np.nan

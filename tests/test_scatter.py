@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from markovblanket.scatter import from_columns, from_matrix, rest_ridge
+from markovblanket.model.scatter import from_columns, from_matrix, rest_ridge
 
 SHAPES = [(30, 6), (6, 6), (4, 9), (1, 3), (2, 1)]
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from markovblanket.contracts import Noise, SolverError
-from markovblanket.scatter import from_columns, from_matrix
+from markovblanket.model.scatter import from_columns, from_matrix
 from markovblanket.solvers import Dense, Dual
 from sieges import PRIORS, correlated, error_in_sds, every_prior, fit, in_units, standardised, sweeps
 

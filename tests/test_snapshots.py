@@ -14,10 +14,10 @@ import pytest
 from markovblanket import chains, snapshots
 from markovblanket.chains import Schedule
 from markovblanket.contracts import Problem
-from markovblanket.copula import Copula
 from markovblanket.disk import KeepOnDisk
+from markovblanket.model.copula.latent import Copula
+from markovblanket.model.scatter import from_columns
 from markovblanket.priors import Horseshoe, Laplace, SpikeSlab
-from markovblanket.scatter import from_columns
 from markovblanket.snapshots import Clock, DamagedError, Saver
 from markovblanket.solvers import Dual
 from markovblanket.store import KeepDraws, KeepSummary

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import markovblanket as mb
-from markovblanket import gibbs
 from markovblanket.contracts import Columns
+from markovblanket.model import sweep
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="the benchmarks are part of the repository only")
@@ -53,9 +53,9 @@ def moved(X, row, column, by):
 def test_broken_invariants_are_noticed(soak):
     """By states that break them; a sound state breaks none."""
     problem, rng = soak.problem_of(*table(60)), np.random.default_rng(1)
-    state = gibbs.start(rng, problem)
+    state = sweep.start(rng, problem)
     for _ in range(3):
-        state, _ = gibbs.sweep(rng, state, problem)
+        state, _ = sweep.sweep(rng, state, problem)
     found = soak.invariants(problem, state)
     assert found.keys() == soak.LIMITS.keys()
     assert not soak.broken([{"sweep": 1, **found}])

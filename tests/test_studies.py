@@ -189,15 +189,15 @@ def test_speed_is_a_difference_and_a_ratio_a_median(studies: Any, monkeypatch: p
 
 
 def test_the_printed_order_is_right_for_one_query_variable_only(studies: Any) -> None:
-    from markovblanket import gibbs
-    from markovblanket.scatter import from_columns
+    from markovblanket.model import sweep
+    from markovblanket.model.scatter import from_columns
 
     for p, same in ((1, True), (2, False)):
         rng = np.random.default_rng(p)
         scatter = from_columns(rng.standard_normal((9, p)), rng.standard_normal((9, 3)))
         draws = [
             draw(np.random.default_rng(5), np.eye(p), np.eye(p), scatter)
-            for draw in (studies.errata.printed_order, gibbs.draw_query)
+            for draw in (studies.errata.printed_order, sweep.draw_query)
         ]
         assert np.array_equal(*draws) is same
 

@@ -20,7 +20,8 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import markovblanket as mb
-from markovblanket import checkpoints, gibbs, snapshots
+from markovblanket import checkpoints, snapshots
+from markovblanket.model import sweep as gibbs
 from markovblanket.threads import OneThread, take_control
 
 pytestmark = pytest.mark.filterwarnings("ignore::markovblanket.ConvergenceWarning")

@@ -7,10 +7,10 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from markovblanket.copula import Copula
 from markovblanket.given import from_mixed, from_table
-from markovblanket.margins import normal_scores
-from markovblanket.scatter import from_columns, rotated
+from markovblanket.model.copula.latent import Copula
+from markovblanket.model.copula.margins import normal_scores
+from markovblanket.model.scatter import from_columns, rotated
 from markovblanket.tables.chunks import CHUNK, spans
 from markovblanket.tables.columns import Column
 

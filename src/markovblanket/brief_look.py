@@ -9,10 +9,10 @@ import joblib
 import numpy as np
 import pandas as pd
 
-from markovblanket import lone
 from markovblanket.chains import Schedule
 from markovblanket.contracts import Array
 from markovblanket.interruption import between_sweeps
+from markovblanket.model import lone
 from markovblanket.posterior import Posterior
 from markovblanket.priors import SpikeSlab
 from markovblanket.second_look import candidates, prior_of

@@ -11,8 +11,8 @@ import joblib
 import numpy as np
 
 from markovblanket.contracts import Array, Draw, Problem, Sampler, Store
-from markovblanket.gibbs import Blanket
 from markovblanket.interruption import between_sweeps
+from markovblanket.model.sweep import Blanket
 from markovblanket.progress import Board
 from markovblanket.snapshots import Record, Saver, inside, part, saving
 from markovblanket.store import Chain, Keep, KeepDraws

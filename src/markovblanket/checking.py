@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 
 from markovblanket.contracts import Array
+from markovblanket.model.copula.transforms import Steps
 from markovblanket.observed import Sample
 from markovblanket.prediction import Fit, coefficients
-from markovblanket.scales import Steps
 
 Statistic = Callable[[Array, Array], float]
 

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from markovblanket.contracts import Array, Scatter
-from markovblanket.copula import Copula
-from markovblanket.scatter import checked, from_columns, from_matrix
+from markovblanket.model.copula.latent import Copula
+from markovblanket.model.scatter import checked, from_columns, from_matrix
 from markovblanket.tables.columns import Column
 from markovblanket.tables.names import Name, coordinates, split
 from markovblanket.tables.table import MixedTable, Standardisation, read, read_mixed

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from markovblanket import conditionals
 from markovblanket.contracts import Array
+from markovblanket.model.copula import conditional_cells
+from markovblanket.model.copula.transforms import Scale, Steps
 from markovblanket.observed import Observed, Sample
 from markovblanket.prediction import Fit
-from markovblanket.scales import Scale, Steps
 from markovblanket.summaries import describe, describe_levels
 from markovblanket.tables.columns import Column, key
 from markovblanket.tables.names import Name
@@ -147,10 +147,10 @@ def laws_given_rows(
     """Means of the cells of each column named, those of the query first, and their sd, given all others."""
     table, columns, (W11, W12) = fit.observed.table, fit.observed.columns_at(sample), fit.matrices(sample)
     query, J = (np.flatnonzero([name in names for name in part]) for part in (table.query, table.rest))
-    mean, sd = conditionals.of_query(W11, W12, columns)
+    mean, sd = conditional_cells.of_query(W11, W12, columns)
     yield from ((mean[:, i], float(sd[i])) for i in query)
     if len(J):
-        mean, sd = conditionals.of_rest(rng, W11, W12, columns, J)
+        mean, sd = conditional_cells.of_rest(rng, W11, W12, columns, J)
         yield from zip(mean.T, sd.tolist(), strict=True)
 
 

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from markovblanket import scales
 from markovblanket.contracts import Array, Columns
-from markovblanket.copula import Copula
-from markovblanket.scales import Scale, Standard
+from markovblanket.model.copula import transforms
+from markovblanket.model.copula.latent import Copula
+from markovblanket.model.copula.transforms import Scale, Standard
 from markovblanket.tables.columns import Column, number
 from markovblanket.tables.names import Name
 from markovblanket.tables.table import MixedTable, Standardisation
@@ -120,7 +120,7 @@ class Observed:
                 yield self.fixed_scales[name]
             else:
                 x = self.latent.values[(*sample, slice(None), place[name])]
-                yield scales.of_column(rng, self.columns[name], x)
+                yield transforms.of_column(rng, self.columns[name], x)
 
     @cached_property
     def columns(self) -> dict[Name, Column]:
@@ -136,7 +136,7 @@ class Observed:
             return {name: Standard(mean, sd) for name, mean, sd in pairs}
         drawn = set(self.moving) if self.margins == "rank" else set()
         plain = {n: c for n, c in self.columns.items() if c.kind == "continuous" and n not in drawn}
-        return {name: scales.Curve.of_scores(column.values) for name, column in plain.items()}
+        return {name: transforms.Curve.of_scores(column.values) for name, column in plain.items()}
 
     @cached_property
     def standardisation(self) -> Standardisation:

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from markovblanket.completion import FIRST_SWEEPS, SWEEPS, Completion, Rows
 from markovblanket.contracts import Array
+from markovblanket.model.copula.new_rows import FIRST_SWEEPS, SWEEPS, Completion, Rows
+from markovblanket.model.copula.transforms import Steps
+from markovblanket.model.scatter import rest_degrees, rest_ridge
 from markovblanket.observed import Observed, Sample
-from markovblanket.scales import Steps
-from markovblanket.scatter import rest_degrees, rest_ridge
 from markovblanket.summaries import describe, describe_levels, level_numbers
 from markovblanket.tables.columns import Column
 from markovblanket.tables.names import Name

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from known_answers.exact import Array, Data
-from markovblanket import chains, scatter
+from markovblanket import chains
 from markovblanket.contracts import Prior, Problem, Solver
+from markovblanket.model import scatter
 from markovblanket.solvers import Dense, Dual
 
 CHAINS, WARMUP, BATCHES = 2, 100, 40

@@ -17,8 +17,9 @@ import pytest
 
 from known_answers.exact import Array, Data
 from known_answers.monte_carlo import Estimate, assert_agree, assert_disagree, estimates
-from markovblanket import chains, scatter
+from markovblanket import chains
 from markovblanket.contracts import Noise, Problem, Scatter, SolveInfo, Solver
+from markovblanket.model import scatter
 from markovblanket.priors import Laplace, Normal
 from markovblanket.solvers import Dense, Dual
 

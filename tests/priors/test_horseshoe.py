@@ -9,8 +9,8 @@ import pytest
 from scipy import integrate, stats
 
 from markovblanket.contracts import ChainState
+from markovblanket.model.scatter import from_columns
 from markovblanket.priors import Horseshoe, _horseshoe_scales, _horseshoe_small_entries, horseshoe
-from markovblanket.scatter import from_columns
 from statistical import reference
 from statistical.reference import HorseshoeScales, Theta
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from markovblanket import scatter
 from markovblanket.contracts import ChainState
+from markovblanket.model import scatter
 from markovblanket.priors import SpikeSlab, _spike_slab_sweep, spike_slab
 from markovblanket.solvers import Dual
 from statistical.entrywise import Plain, log_evidence

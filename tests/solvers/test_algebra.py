@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from markovblanket.contracts import Noise, SolverError
-from markovblanket.scatter import FactorScatter, from_columns, from_matrix
+from markovblanket.model.scatter import FactorScatter, from_columns, from_matrix
 from markovblanket.solvers import CrossPrecision, Dense, Dual
 from markovblanket.solvers._dual import blocks, gradients, preconditioner, products
 from markovblanket.solvers._dual.gradients import Operator

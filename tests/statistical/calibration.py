@@ -28,8 +28,8 @@ from itertools import islice
 import numpy as np
 from scipy import stats
 
-from markovblanket import gibbs, scatter
 from markovblanket.contracts import ChainState, Prior, Problem, Solver
+from markovblanket.model import scatter, sweep
 from statistical import reference
 from statistical.reference import Array, Generator, Mixture, Theta
 
@@ -201,7 +201,7 @@ def stacked(states: list[ChainState]) -> Theta:
 def chain(rng: Generator, state: ChainState, problem: Problem) -> Iterator[ChainState]:
     """Sweep after sweep."""
     while True:
-        state, _ = gibbs.sweep(rng, state, problem)
+        state, _ = sweep.sweep(rng, state, problem)
         yield state
 
 
@@ -212,7 +212,7 @@ def follow(
     state, rows, problem = state_of(theta, r), X1[r], case.problem(X1[r])
     states, data = [], []
     for _ in range(sweeps):
-        state, _ = gibbs.sweep(rng, state, problem)
+        state, _ = sweep.sweep(rng, state, problem)
         states.append(state)
         data.append(rows)
         if refresh:
@@ -237,7 +237,7 @@ def posterior_draws(rng: Generator, case: Case, X1: Array, thin: int, draws: int
     With ``thin`` the autocorrelation time, that shrinks the start's bias below 1e-4 of itself.
     """
     problem = case.problem(X1)
-    states = chain(rng, gibbs.start(rng, problem), problem)
+    states = chain(rng, sweep.start(rng, problem), problem)
     return stacked(list(islice(states, 5 * thin + thin - 1, (5 + draws) * thin, thin)))
 
 

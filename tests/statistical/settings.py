@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import stats
 
-from markovblanket import scatter
 from markovblanket.contracts import ChainState
+from markovblanket.model import scatter
+from markovblanket.model.scatter import FactorScatter
 from markovblanket.priors import Laplace
-from markovblanket.scatter import FactorScatter
 from statistical.reference import Array, ExponentialScales, FixedScales, Mixture, Theta, log_joint
 
 SIZES = [(2, 3, 6), (3, 4, 20), (1, 3, 5), (3, 2, 5), (2, 6, 4), (2, 3, 1)]

@@ -12,10 +12,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from markovblanket import gibbs
 from markovblanket.contracts import Problem
-from markovblanket.copula import Copula
-from markovblanket.margins import Levels
+from markovblanket.model import sweep
+from markovblanket.model.copula.latent import Copula
+from markovblanket.model.copula.margins import Levels
 from statistical.calibration import assert_calibrated, p_of_equal_means
 from statistical.cases import PRIORS, SOLVERS
 from statistical.test_missing import RIDGE, exact_draw
@@ -78,8 +78,8 @@ def p_values(rng, size, prior, replications, step, rest=()):
 def sweeps(rng, state, problem):
     """Two whole sweeps, and the columns once more."""
     for _ in range(2):
-        state, _ = gibbs.sweep(rng, state, problem)
-    return gibbs.refresh(rng, state, problem)[0]
+        state, _ = sweep.sweep(rng, state, problem)
+    return sweep.refresh(rng, state, problem)[0]
 
 
 def hops(rng, state, problem):

@@ -12,10 +12,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from markovblanket import gibbs
 from markovblanket.contracts import ChainState, Problem
-from markovblanket.copula import Copula
-from markovblanket.margins import Gaps
+from markovblanket.model import sweep
+from markovblanket.model.copula.latent import Copula
+from markovblanket.model.copula.margins import Gaps
 from statistical import reference
 from statistical.calibration import assert_calibrated, overall, p_of_equal_means
 from statistical.cases import PRIORS, SOLVERS
@@ -85,7 +85,7 @@ def p_values(rng, case, prior, solver, replications, sweeps=2, spoil=lambda sour
         state = replace(state, columns=columns)
         before = watched(state, source)
         for _ in range(sweeps):
-            state, _ = gibbs.sweep(rng, state, problem)
+            state, _ = sweep.sweep(rng, state, problem)
         # End on the columns: the parameters, drawn last, would cover up for wrong ones.
         state = replace(state, columns=source.refresh(rng, state))
         for name, value in watched(state, source).items():

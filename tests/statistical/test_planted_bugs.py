@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from markovblanket import gibbs
+from markovblanket.model import sweep
 from statistical.bugs import PLAIN, SHORTCUT, SUBTLE, Bug
 from statistical.calibration import CHECKS, FALSE_ALARM, geweke_test, joint_test, overall, rank_test
 
@@ -36,8 +36,8 @@ def assert_rejected(bug: Bug, p_values: dict[str, float]) -> None:
 
 @pytest.fixture
 def plant(monkeypatch: pytest.MonkeyPatch, bug: Bug) -> None:
-    monkeypatch.setattr(gibbs, "draw_query", bug.draw_query)
-    monkeypatch.setattr(gibbs.regression, "draw", bug.draw_given_regression)
+    monkeypatch.setattr(sweep, "draw_query", bug.draw_query)
+    monkeypatch.setattr(sweep.regression, "draw", bug.draw_given_regression)
 
 
 @pytest.mark.usefixtures("plant")

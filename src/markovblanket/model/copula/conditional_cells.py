@@ -6,7 +6,7 @@ With w the column of ``W`` that belongs to x, and X whole rows::
 
 in which x itself cancels. For a query column w is in ``(W11, W12)``; column j of the rest takes row j of
 ``W22 = W22.1 + W21 U W12``. ``W22.1`` is not kept with the draws, but it depends on ``X2`` alone, and what is
-needed of it is drawn again (see :mod:`markovblanket.completion`).
+needed of it is drawn again (see :mod:`markovblanket.model.copula.new_rows`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from markovblanket.completion import Completion
 from markovblanket.contracts import Array, Columns
-from markovblanket.scatter import rest_degrees, rest_ridge
+from markovblanket.model.copula.new_rows import Completion
+from markovblanket.model.scatter import rest_degrees, rest_ridge
 
 Indices = npt.NDArray[np.intp]
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy import linalg
 
 from markovblanket.contracts import Array
-from markovblanket.scatter import Factored, inverse_diagonal
+from markovblanket.model.scatter import Factored, inverse_diagonal
 from markovblanket.tables.chunks import spans
 
 Indices = npt.NDArray[np.intp]

@@ -2,7 +2,7 @@
 
 Continuous, complete columns enter once, as normal scores. What else there is moves: in every sweep a column with
 levels (binary, ordinal, count) is redrawn whole, and of a continuous one with gaps the missing cells (see
-:mod:`markovblanket.margins`).
+:mod:`markovblanket.model.copula.margins`).
 
 A cell is normal given its row and W. For a query column that takes rows of ``(W11, W12)``, for one of the rest
 a row of ``W22 = W22.1 + W21 U W12``, and with J the moving columns of the rest and K the fixed ones::
@@ -10,12 +10,12 @@ a row of ``W22 = W22.1 + W21 U W12``, and with J the moving columns of the rest 
     W22.1_JJ ~ Wishart_d(rest_degrees, (A_JJ - A_JK A_KK^-1 A_KJ)^-1)
     W22.1_JK | W22.1_JJ  has rows with covariance A_KK^-1, about -W22.1_JJ A_JK A_KK^-1
 
-where ``A = X2'X2 + r I``, r the :func:`markovblanket.scatter.rest_ridge`.
+where ``A = X2'X2 + r I``, r the :func:`markovblanket.model.scatter.rest_ridge`.
 Only ``X_K W22.1_KJ`` is ever needed, an n x d matrix, and that is drawn in the space of the rows: with
 ``H = X_K A_KK^-1 X_K'`` it is ``-H X_J W_JJ + H^1/2 Z chol(W_JJ)'``. Nothing depends on q but two thin products.
 
 With fewer than 2 q rows missing cells of the rest would hardly move that way, and ``W22.1`` is integrated out for
-them (:mod:`markovblanket.gaps`).
+them (:mod:`markovblanket.model.copula.missing_cells`).
 """
 
 from __future__ import annotations
@@ -27,12 +27,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from markovblanket import gaps, margins
 from markovblanket.contracts import Array, ChainState, Columns
-from markovblanket.fixed import Fixed, MovingScatter
-from markovblanket.hopping import Hopping
-from markovblanket.margins import Gaps, Indices, Levels, Margin, Moving, moving_column, normal_scores
-from markovblanket.scatter import rest_degrees, rest_ridge, times_transpose
+from markovblanket.model.copula import margins, missing_cells
+from markovblanket.model.copula.edge_moves import Hopping
+from markovblanket.model.copula.fixed_columns import Fixed, MovingScatter
+from markovblanket.model.copula.margins import (
+    Gaps,
+    Indices,
+    Levels,
+    Margin,
+    Moving,
+    moving_column,
+    normal_scores,
+)
+from markovblanket.model.scatter import rest_degrees, rest_ridge, times_transpose
 from markovblanket.tables.chunks import spans
 from markovblanket.variates import wishart
 
@@ -103,7 +111,7 @@ class Copula:
         X2 = X2.copy(order="K") if self.rest else X2
         if self._missing:
             inverse = self._fixed.row_inverse(X2[:, self.J])
-            M = gaps.fill(rng, X1, X2, M, state, self._missing, inverse, self.degrees(*X2.shape))
+            M = missing_cells.fill(rng, X1, X2, M, state, self._missing, inverse, self.degrees(*X2.shape))
         if self._one_by_one:
             X2[:, self.J] = self._refresh_rest(rng, X1, X2[:, self.J], M, state)
         return Columns(X1, X2)

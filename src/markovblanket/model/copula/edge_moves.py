@@ -32,10 +32,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from markovblanket import cells
 from markovblanket.contracts import Array, ChainState
-from markovblanket.margins import Indices, Levels
-from markovblanket.scatter import times_transpose
+from markovblanket.model.copula import level_cells
+from markovblanket.model.copula.margins import Indices, Levels
+from markovblanket.model.scatter import times_transpose
 
 # Places near a column, and moves among them per sweep: up to four, as long as they draw at most so many cells.
 # A column of many levels would hardly ever move, its gaps tie it to itself.
@@ -158,7 +158,7 @@ def moves(rng: np.random.Generator, row: Row, times: int) -> tuple[int, int]:
 @njit(cache=True)
 def step(rng: np.random.Generator, row: Row, j: int, vanish: bool) -> bool:
     """Propose that the edge at j (-1: none yet) goes to another place, or that it vanishes; whether it does."""
-    cuts, gaps = cells.lay_cuts(rng, row.x, row.codes)
+    cuts, gaps = level_cells.lay_cuts(rng, row.x, row.codes)
     old = row.w[j] if j >= 0 else 0.0
     if j >= 0:
         put(row, j, 0.0)
@@ -171,8 +171,8 @@ def step(rng: np.random.Generator, row: Row, j: int, vanish: bool) -> bool:
     ratio = worth(row, cuts, k, new, at_k, weights) - worth(row, cuts, j, old, at_j, weights)
     if k >= 0:
         put(row, k, new)
-    x = cells.draw_between(rng, row.mean, row.variance, row.codes, cuts)
-    if -rng.standard_exponential() <= ratio + gaps - cells.log_gaps(x, row.codes):
+    x = level_cells.draw_between(rng, row.mean, row.variance, row.codes, cuts)
+    if -rng.standard_exponential() <= ratio + gaps - level_cells.log_gaps(x, row.codes):
         row.x[:] = x
         return True
     if k >= 0:
@@ -199,7 +199,7 @@ def slopes(row: Row, cuts: Array) -> tuple[Array, float]:
     pull, tight = -row.e, 0.0
     for r in range(len(pull)):
         if row.codes[r] >= 0:
-            _, mean, narrowing = cells.moments(
+            _, mean, narrowing = level_cells.moments(
                 row.mean[r], row.variance, cuts[row.codes[r]], cuts[row.codes[r] + 1]
             )
             pull[r] -= mean
@@ -261,7 +261,7 @@ def ascent(row: Row, cuts: Array, k: int, w: float) -> tuple[float, float, float
         if row.codes[r] >= 0:
             mean = row.mean[r] - w * row.variance * f[r]
             code = row.codes[r]
-            log_mass, pull, tight = cells.moments(mean, row.variance, cuts[code], cuts[code + 1])
+            log_mass, pull, tight = level_cells.moments(mean, row.variance, cuts[code], cuts[code + 1])
             value += log_mass
             slope -= pull * f[r]
             curvature += tight * row.variance * f[r] * f[r]

@@ -1,11 +1,11 @@
-"""One query variable alone, with exact zeros: the sweep of :mod:`markovblanket.gibbs` for p = 1, compiled whole.
+"""One query variable alone, with exact zeros: the sweep of :mod:`markovblanket.model.sweep` for p = 1, compiled whole.
 
 A look at one variable is short, and there may be hundreds: most of their time would be spent in between compiled
 functions. With ``x = W11``, w the only row of ``W12`` and v the slab, a sweep draws::
 
     w  | x, v        entry by entry                        (:mod:`markovblanket.priors._spike_slab_sweep`)
     x  | w           ∝ x^(n/2) exp -1/2 (B x + G/x)        (a step of :mod:`markovblanket.variates.mgig`)
-    r  | x, w        (x, w) -> (r x, r w), v integrated out (:mod:`markovblanket.rowscales`)
+    r  | x, w        (x, w) -> (r x, r w), v integrated out (:mod:`markovblanket.model.row_scales`)
     v  | w           inverse gamma, unless it is given
 
 Nothing but scalar products of columns enters, so all variables may share one factor of their scatter: whichever is
@@ -21,9 +21,9 @@ import numpy as np
 from numba import njit
 
 from markovblanket.contracts import Array
+from markovblanket.model.row_scales import Terms, step
 from markovblanket.priors import _spike_slab_sweep
 from markovblanket.priors.spike_slab import SpikeSlab, passes
-from markovblanket.rowscales import Terms, step
 
 
 class Lone(NamedTuple):
@@ -61,7 +61,7 @@ def law_of(prior: SpikeSlab) -> Prior:
 
 
 def start(rng: np.random.Generator, lone: Lone, prior: SpikeSlab) -> tuple[Array, float, float]:
-    """An over-dispersed first state, as :func:`markovblanket.gibbs.start` has it: ``W21``, x and v."""
+    """An over-dispersed first state, as :func:`markovblanket.model.sweep.start` has it: ``W21``, x and v."""
     x = rng.chisquare(lone.n + 2) / lone.B * math.exp(rng.uniform(-1, 1))
     T, hyper = prior.start(rng, 1, len(lone.FT))
     return (np.sqrt(T) * rng.standard_normal(T.shape)).T.copy(), x, prior.slab or hyper["slab"]
