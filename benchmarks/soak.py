@@ -23,7 +23,9 @@ from typing import Any
 import numpy as np
 
 import machine
-from markovblanket import chains
+from markovblanket.chains import run
+from markovblanket.chains.snapshots import Saver
+from markovblanket.chains.stores import KeepSummary
 from markovblanket.contracts import Array, ChainState, Draw, Problem, SweepInfo
 from markovblanket.demo import clinic
 from markovblanket.given import understood
@@ -31,9 +33,7 @@ from markovblanket.model import sweep
 from markovblanket.model.copula.margins import Levels
 from markovblanket.model.scatter import rest_ridge
 from markovblanket.priors import SpikeSlab, _spike_slab_sweep
-from markovblanket.snapshots import Saver
 from markovblanket.solvers import Dual
-from markovblanket.store import KeepSummary
 from memory import STATUS, kilobytes
 from settings import AbsentError
 
@@ -174,9 +174,9 @@ def soak(problem: Problem, sweeps: int, every: int, draws: int = DRAWS) -> list[
     if not STATUS.exists():
         raise AbsentError("memory is read from /proc, which this system has not")
     warmup, watched = sweeps // 10, Watched(problem, every)
-    schedule = chains.Schedule(warmup, draws, (sweeps - warmup) // draws)
+    schedule = run.Schedule(warmup, draws, (sweeps - warmup) // draws)
     with tempfile.TemporaryDirectory() as folder:
-        chains.run(watched, schedule, chains=1, seed=1, keep=KeepSummary(draws), saver=Saver(Path(folder), 10.0))
+        run.run(watched, schedule, chains=1, seed=1, keep=KeepSummary(draws), saver=Saver(Path(folder), 10.0))
     return watched.seen
 
 

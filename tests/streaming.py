@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from markovblanket.chains.division import Layout
+from markovblanket.chains.streaming import EdgeStream, Moments, merge
 from markovblanket.contracts import Draw, SweepInfo
-from markovblanket.division import Layout
-from markovblanket.streams import EdgeStream, Moments, merge
 
 INFO = SweepInfo(0, 0.0, 1.0)
 

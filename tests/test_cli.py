@@ -19,9 +19,9 @@ import pandas as pd
 import pytest
 
 import markovblanket as mb
+from markovblanket.chains.zarr_store import DiskStore
 from markovblanket.cli import KEEP, PRIORS, SIMULATED, asking, commands, fitting, main, results
 from markovblanket.cli.asking import BadInput
-from markovblanket.disk import DiskStore
 from markovblanket.estimate import PRIORS as KNOWN_PRIORS
 from markovblanket.keeping import WORDS
 from markovblanket.simulate import MARGINS

@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 
 import markovblanket as mb
-from markovblanket.workers import shipped
+from markovblanket.chains.processes import shipped
 
 distributed = pytest.importorskip("distributed")
 

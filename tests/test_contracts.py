@@ -9,15 +9,16 @@ import pickle
 import numpy as np
 import pytest
 
-from markovblanket import disk, priors, solvers, store
+from markovblanket import priors, solvers
+from markovblanket.chains import stores, zarr_store
+from markovblanket.chains.stores import Chain, KeepDraws, KeepSummary, MemoryStore, SummaryStore
+from markovblanket.chains.streaming import Moments
+from markovblanket.chains.zarr_store import DiskStore, KeepOnDisk
 from markovblanket.contracts import ChainState, Noise, Problem, Store
-from markovblanket.disk import DiskStore, KeepOnDisk
 from markovblanket.model import sweep
 from markovblanket.model.scatter import from_columns
 from markovblanket.priors import Horseshoe, Laplace, Normal, SpikeSlab
 from markovblanket.solvers import Dense, Dual
-from markovblanket.store import Chain, KeepDraws, KeepSummary, MemoryStore, SummaryStore
-from markovblanket.streams import Moments
 
 PRIORS = [
     Horseshoe(),
@@ -55,7 +56,7 @@ def test_no_prior_solver_or_store_is_left_out():
 
     assert classes(priors, ["start", "draw_scales"]) == {type(prior) for prior in PRIORS}
     assert classes(solvers, ["draw"]) == {type(solver) for solver in SOLVERS}
-    found = classes(store, ["append", "collect"]) | classes(disk, ["append", "collect"])
+    found = classes(stores, ["append", "collect"]) | classes(zarr_store, ["append", "collect"])
     assert found - {Store} == set(KEEPS)
 
 

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import markovblanket as mb
-from markovblanket import chains
+from markovblanket.chains import run
 
 pytestmark = pytest.mark.filterwarnings("ignore::markovblanket.ConvergenceWarning")
 QUICK = {"chains": 2, "warmup": 20, "draws": 30, "seed": 5, "progress": False}
@@ -393,7 +393,7 @@ def test_latent_columns_belong_to_the_draws_they_are_said_to(draws, monkeypatch)
     table = holed(30)[["age", "height", "weight", "sex"]]
     options = {"query": ["age"], "chains": 1, "warmup": 2, "draws": draws}
     everything = fit(table, **options).observed.latent
-    monkeypatch.setattr(chains, "LATENT_NUMBERS", 1)
+    monkeypatch.setattr(run, "LATENT_NUMBERS", 1)
     few = fit(table, **options).observed.latent
     assert 4 <= few.sizes["draw"] < draws
     np.testing.assert_array_equal(few, everything.sel(draw=few["draw"]))

@@ -8,9 +8,9 @@ import threading
 import numpy as np
 import pytest
 
-from markovblanket.chains import Schedule, run
+from markovblanket.chains.interruption import between_sweeps
+from markovblanket.chains.run import Schedule, run
 from markovblanket.contracts import Draw, SweepInfo
-from markovblanket.interruption import between_sweeps
 
 INFO = SweepInfo(1, 0.0, 1.0)
 

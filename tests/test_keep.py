@@ -18,14 +18,14 @@ import xarray as xr
 import markovblanket as mb
 from markovblanket import arviz_bridge, keeping, saving
 from markovblanket.axes import name_axes, name_streams
-from markovblanket.chains import Schedule, run
+from markovblanket.chains.run import Schedule, run
+from markovblanket.chains.stores import KeepDraws, KeepSummary
 from markovblanket.contracts import Problem
 from markovblanket.model.scatter import from_columns
 from markovblanket.posterior import Posterior
 from markovblanket.priors import Laplace
 from markovblanket.simulate import simulate
 from markovblanket.solvers import Dual
-from markovblanket.store import KeepDraws, KeepSummary
 
 # Short runs are the point here, so an unconverged one is no news.
 pytestmark = pytest.mark.filterwarnings("ignore::markovblanket.ConvergenceWarning")
@@ -257,7 +257,7 @@ def test_draws_on_disk_are_the_draws_in_single_precision(data, full, folder):
 
 @pytest.mark.parametrize("block", [36 * 5, 1])
 def test_blocks_of_any_size_and_jobs_write_the_same(data, full, tmp_path, monkeypatch, block):
-    monkeypatch.setattr("markovblanket.disk.BLOCK", block)
+    monkeypatch.setattr("markovblanket.chains.zarr_store.BLOCK", block)
     posterior = mb.estimate(
         data.table, data.query, keep=str(tmp_path / "run"), n_jobs=2 if block > 1 else None, **QUICK
     )

@@ -9,9 +9,9 @@ from types import ModuleType
 import pytest
 
 import markovblanket as mb
-from markovblanket import showing
-from markovblanket.progress import Board
-from markovblanket.showing import Chain
+from markovblanket.chains import bars as showing
+from markovblanket.chains.bars import Chain
+from markovblanket.chains.progress import Board
 
 CELL = """
 import warnings; warnings.simplefilter("ignore")

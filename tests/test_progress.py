@@ -6,9 +6,9 @@ import joblib
 import numpy as np
 import pytest
 
+from markovblanket.chains.bars import Chain
+from markovblanket.chains.progress import PATIENCE, Board, line, moments_in, worst_rhat
 from markovblanket.contracts import Draw, SweepInfo
-from markovblanket.progress import PATIENCE, Board, line, moments_in, worst_rhat
-from markovblanket.showing import Chain
 
 
 def board_at(path, chains):

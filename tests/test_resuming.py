@@ -22,9 +22,11 @@ import pandas as pd
 import pytest
 
 import markovblanket as mb
-from markovblanket import chains, checkpoints, disk, saving, snapshots
+from markovblanket import checkpoints, saving
+from markovblanket.chains import run as run_chains
+from markovblanket.chains import snapshots, zarr_store
+from markovblanket.chains.snapshots import DamagedError, Saver
 from markovblanket.model.sweep import Blanket
-from markovblanket.snapshots import DamagedError, Saver
 
 SCHEDULE = {"chains": 2, "warmup": 60, "draws": 40, "thin": 2}
 DATA = {
@@ -173,21 +175,23 @@ def test_an_interrupted_run_says_how_far_it_is_and_goes_on(tmp_path, monkeypatch
 def test_a_full_disk_costs_nothing_that_was_there(tmp_path, monkeypatch):
     """A file system of 400 kilobytes, if one may be mounted here, else a limit on the size of files."""
     monkeypatch.setattr(checkpoints, "EVERY", 0.0)
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(disk)], capture_output=True)
+    zarr_store = tmp_path / "disk"
+    zarr_store.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(zarr_store)], capture_output=True
+    )
     try:
-        child = in_a_child(partial(out_of_space, disk / "run", limited=mounted.returncode != 0))
+        child = in_a_child(partial(out_of_space, zarr_store / "run", limited=mounted.returncode != 0))
         child.join()
         assert child.exitcode == 0
-        assert not list((disk / "run").glob("*.part"))
-        assert 0 < mb.status(disk / "run").chains["sweeps"].sum() < 2 * (60 + 4000)
+        assert not list((zarr_store / "run").glob("*.part"))
+        assert 0 < mb.status(zarr_store / "run").chains["sweeps"].sum() < 2 * (60 + 4000)
         if mounted.returncode == 0:
-            subprocess.run(["mount", "-o", "remount,size=40m", str(disk)], check=True)
-        same(fitted(draws=2000), resumed(disk / "run"))
+            subprocess.run(["mount", "-o", "remount,size=40m", str(zarr_store)], check=True)
+        same(fitted(draws=2000), resumed(zarr_store / "run"))
     finally:
         if mounted.returncode == 0:
-            subprocess.run(["umount", str(disk)], check=True)
+            subprocess.run(["umount", str(zarr_store)], check=True)
 
 
 def out_of_space(folder, limited):
@@ -230,7 +234,7 @@ def test_a_run_under_way_can_be_read_as_far_as_it_is(kind, tmp_path, monkeypatch
 @pytest.mark.parametrize("grown", [0, 1])
 def test_so_can_one_that_grows_and_keeps_fewer_latent_columns(grown, tmp_path, monkeypatch):
     """Whether no chain has gone on yet, or one has: columns are those of the draws under whose numbers they go."""
-    monkeypatch.setattr(chains, "LATENT_NUMBERS", 20 * 60 * 12)
+    monkeypatch.setattr(run_chains, "LATENT_NUMBERS", 20 * 60 * 12)
     run, short, longer = tmp_path / "run", fitted("mixed"), fitted("mixed", draws=160)
     fitted("mixed", checkpoint=run)
     before = {k: (run / f"chain-{k}.sampling.npz").read_bytes() for k in range(grown, 2)}
@@ -366,7 +370,7 @@ def test_a_summary_cannot_be_divided_anew(tmp_path):
 
 def test_draws_on_disk_grow(tmp_path, monkeypatch):
     """Twice, and from a block that was not full; all as a longer run has it, in memory and read back."""
-    monkeypatch.setattr(disk, "BLOCK", 7 * 2 * 8)
+    monkeypatch.setattr(zarr_store, "BLOCK", 7 * 2 * 8)
     run, folder = tmp_path / "run", tmp_path / "draws"
     assert fitted(checkpoint=run, keep=folder).draws["W12"].encoding["chunks"][1] == 7
     for more in (80, 163):
@@ -387,7 +391,9 @@ def test_a_posterior_whose_draws_have_grown_since_is_saved_as_it_was(tmp_path):
     same(whole, mb.load(tmp_path / "saved"))
 
 
-@pytest.mark.parametrize("place", ["markovblanket.disk.grow", "markovblanket.disk.DiskStore.append"])
+@pytest.mark.parametrize(
+    "place", ["markovblanket.chains.zarr_store.grow", "markovblanket.chains.zarr_store.DiskStore.append"]
+)
 def test_draws_on_disk_that_stop_while_they_grow_go_on(tmp_path, monkeypatch, place):
     """Until it has grown, no posterior is in the folder that says it were whole."""
     run, folder = tmp_path / "run", tmp_path / "draws"
@@ -448,7 +454,7 @@ def test_draws_on_disk_are_found_from_anywhere_and_move_with_their_run(tmp_path,
 
 @pytest.mark.parametrize("draws", [None, 80])
 def test_draws_on_disk_that_are_gone_are_told(tmp_path, monkeypatch, draws):
-    monkeypatch.setattr(disk, "BLOCK", 7 * 2 * 8)
+    monkeypatch.setattr(zarr_store, "BLOCK", 7 * 2 * 8)
     fitted(checkpoint=tmp_path / "run", keep=tmp_path / "draws")
     (tmp_path / "draws" / "draws.zarr" / "explained" / "1.3.0").unlink()
     with pytest.raises(DamagedError, match=r"explained/1\.3\.0 is damaged: it is not there"):

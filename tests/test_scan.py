@@ -17,9 +17,9 @@ import pandas as pd
 import pytest
 
 import markovblanket as mb
+from markovblanket.chains.processes import TRIES, all_done
 from markovblanket.scan import Fits
 from markovblanket.scanned import NUMBERS, Scan
-from markovblanket.workers import TRIES, all_done
 
 SHORT = {"chains": 2, "warmup": 30, "draws": 60, "seed": 8}
 

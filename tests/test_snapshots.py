@@ -11,16 +11,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from markovblanket import chains, snapshots
-from markovblanket.chains import Schedule
+from markovblanket.chains import run as run_chains
+from markovblanket.chains import snapshots
+from markovblanket.chains.run import Schedule
+from markovblanket.chains.snapshots import Clock, DamagedError, Saver
+from markovblanket.chains.stores import KeepDraws, KeepSummary
+from markovblanket.chains.zarr_store import KeepOnDisk
 from markovblanket.contracts import Problem
-from markovblanket.disk import KeepOnDisk
 from markovblanket.model.copula.latent import Copula
 from markovblanket.model.scatter import from_columns
 from markovblanket.priors import Horseshoe, Laplace, SpikeSlab
-from markovblanket.snapshots import Clock, DamagedError, Saver
 from markovblanket.solvers import Dual
-from markovblanket.store import KeepDraws, KeepSummary
 
 SCHEDULE = Schedule(warmup=6, draws=5, thin=2)
 
@@ -77,14 +78,14 @@ def same(one, other):
 def stopped_after(monkeypatch, sweeps):
     """From now on, a sweep too many stops the machine."""
     left = itertools.count(sweeps, -1)
-    sweep = chains.Blanket.sweep
+    sweep = run_chains.Blanket.sweep
 
     def counted(self, rng, state):
         if next(left) <= 0:
             raise StopError
         return sweep(self, rng, state)
 
-    monkeypatch.setattr(chains.Blanket, "sweep", counted)
+    monkeypatch.setattr(run_chains.Blanket, "sweep", counted)
 
 
 @pytest.mark.parametrize("keep", KEEPS)
@@ -94,7 +95,7 @@ def test_a_run_that_is_stopped_again_and_again_is_the_run_that_was_not(name, kee
     if keep == "disk":
         pytest.importorskip("zarr")
     problem = PROBLEMS[name](table)
-    whole = chains.run(problem, SCHEDULE, chains=2, seed=3, keep=KEEPS[keep](tmp_path / "whole"))
+    whole = run_chains.run(problem, SCHEDULE, chains=2, seed=3, keep=KEEPS[keep](tmp_path / "whole"))
     turns = itertools.count()
     monkeypatch.setattr(Clock, "due", lambda self, now: next(turns) % 2 == 1)
     (tmp_path / "run").mkdir()
@@ -104,7 +105,7 @@ def test_a_run_that_is_stopped_again_and_again_is_the_run_that_was_not(name, kee
             stops += 1
             stopped_after(machine, 5)
             kept = KEEPS[keep](tmp_path / "parts")
-            parts = chains.run(problem, SCHEDULE, chains=2, seed=3, keep=kept, saver=Saver(tmp_path / "run"))
+            parts = run_chains.run(problem, SCHEDULE, chains=2, seed=3, keep=kept, saver=Saver(tmp_path / "run"))
     assert stops >= 2 * SCHEDULE.sweeps / 5
     same(whole, parts)
     if keep == "disk":
@@ -116,19 +117,19 @@ def test_a_run_that_is_stopped_again_and_again_is_the_run_that_was_not(name, kee
 
 def test_a_finished_run_is_read_not_run(table, tmp_path, monkeypatch):
     problem, saver = continuous(table, Laplace()), Saver(tmp_path)
-    whole = chains.run(problem, SCHEDULE, chains=2, seed=3, saver=saver)
+    whole = run_chains.run(problem, SCHEDULE, chains=2, seed=3, saver=saver)
     stopped_after(monkeypatch, 0)
-    same(whole, chains.run(problem, SCHEDULE, chains=2, seed=3, saver=saver))
+    same(whole, run_chains.run(problem, SCHEDULE, chains=2, seed=3, saver=saver))
 
 
 def test_more_draws_are_those_of_a_longer_run(table, tmp_path, monkeypatch):
     """And latent columns are those that the longer run keeps."""
-    monkeypatch.setattr(chains, "LATENT_NUMBERS", 0)
+    monkeypatch.setattr(run_chains, "LATENT_NUMBERS", 0)
     problem, saver, longer = mixed(table, SpikeSlab()), Saver(tmp_path), Schedule(warmup=6, draws=23, thin=2)
-    chains.run(problem, SCHEDULE, chains=2, seed=3, saver=saver)
+    run_chains.run(problem, SCHEDULE, chains=2, seed=3, saver=saver)
     same(
-        chains.run(problem, longer, chains=2, seed=3),
-        chains.run(problem, longer, chains=2, seed=3, saver=saver),
+        run_chains.run(problem, longer, chains=2, seed=3),
+        run_chains.run(problem, longer, chains=2, seed=3, saver=saver),
     )
 
 

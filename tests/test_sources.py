@@ -8,9 +8,9 @@ import xarray as xr
 
 from markovblanket import arviz_bridge
 from markovblanket.axes import name_streams
+from markovblanket.chains.stores import AXES, STREAM
+from markovblanket.chains.streaming import Bins
 from markovblanket.sources import FromDraws, FromStreams, inclusion
-from markovblanket.store import AXES, STREAM
-from markovblanket.streams import Bins
 from streaming import autoregressive, made_draws, streamed
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from markovblanket.chains.stores import MemoryStore
 from markovblanket.contracts import Draw, SweepInfo
-from markovblanket.store import MemoryStore
 
 
 def a_draw(k: int) -> Draw:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from markovblanket.chains.division import Layout
+from markovblanket.chains.streaming import FEW, Bins, EdgeStream, Moments, merge
 from markovblanket.contracts import Draw
-from markovblanket.division import Layout
-from markovblanket.streams import FEW, Bins, EdgeStream, Moments, merge
 from streaming import INFO, chain_stream, made_draws, streamed, warm
 
 

@@ -20,7 +20,8 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import markovblanket as mb
-from markovblanket import checkpoints, snapshots
+from markovblanket import checkpoints
+from markovblanket.chains import snapshots
 from markovblanket.model import sweep as gibbs
 from markovblanket.threads import OneThread, take_control
 

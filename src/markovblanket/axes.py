@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from markovblanket.chains.stores import AXES, EFFORT, STREAM
+from markovblanket.chains.streaming import TOGETHER
 from markovblanket.contracts import Array
-from markovblanket.store import AXES, EFFORT, STREAM
-from markovblanket.streams import TOGETHER
 
 EDGE = ("query", "variable")
 # The axes of streamed statistics that are not a number per edge, chain by chain or for all chains together.

@@ -9,16 +9,16 @@ import joblib
 import numpy as np
 import pandas as pd
 
-from markovblanket.chains import Schedule
+from markovblanket.chains.interruption import between_sweeps
+from markovblanket.chains.processes import all_done, shipped
+from markovblanket.chains.run import Schedule
 from markovblanket.contracts import Array
-from markovblanket.interruption import between_sweeps
 from markovblanket.model import lone
 from markovblanket.posterior import Posterior
 from markovblanket.priors import SpikeSlab
 from markovblanket.second_look import candidates, prior_of
 from markovblanket.tables.names import Name
 from markovblanket.threads import one_thread
-from markovblanket.workers import all_done, shipped
 
 # Candidates, multiplications at most.
 LEAST = 0.05

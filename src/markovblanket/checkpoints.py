@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from markovblanket import saving, seals
-from markovblanket.division import can_grow
+from markovblanket.chains.division import can_grow
+from markovblanket.chains.snapshots import DRAFTS, DamagedError, Saver
 from markovblanket.locks import LOCK, locked
-from markovblanket.snapshots import DRAFTS, DamagedError, Saver
 
 PLAN, TABLE, MATRIX, NOTE = "plan.json", "table.zarr", "scatter.npz", "note.json"
 INSIDE = "checkpoint"

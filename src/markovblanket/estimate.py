@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovblanket import checkpoints
-from markovblanket.chains import Schedule, require_count, require_jobs
+from markovblanket.chains.run import Schedule, require_count, require_jobs
 from markovblanket.contracts import Prior, Problem, Solver
 from markovblanket.given import Given, understood
 from markovblanket.keeping import decide

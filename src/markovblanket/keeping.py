@@ -13,14 +13,14 @@ import numpy.typing as npt
 
 from markovblanket import saving
 from markovblanket.axes import name_axes, name_streams
-from markovblanket.chains import Schedule, require_count
+from markovblanket.chains.division import can_grow
+from markovblanket.chains.run import Schedule, require_count
+from markovblanket.chains.snapshots import Saver
+from markovblanket.chains.stores import Keep, KeepDraws, KeepSummary
+from markovblanket.chains.zarr_store import KeepOnDisk
 from markovblanket.contracts import Array
-from markovblanket.disk import KeepOnDisk
-from markovblanket.division import can_grow
 from markovblanket.observed import Observed
 from markovblanket.posterior import Posterior
-from markovblanket.snapshots import Saver
-from markovblanket.store import Keep, KeepDraws, KeepSummary
 from markovblanket.tables.names import Name
 
 # So many numbers of W12 are kept in memory without being asked to: two gigabytes.

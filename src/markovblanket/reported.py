@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from markovblanket.store import AXES
+from markovblanket.chains.stores import AXES
 from markovblanket.summaries import convergence, describe, flat
 
 

@@ -12,8 +12,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from markovblanket import checkpoints, posterior, seals, snapshots
-from markovblanket.chains import SAMPLING, WARMUP, Schedule, still_kept
+from markovblanket import checkpoints, posterior, seals
+from markovblanket.chains import snapshots
+from markovblanket.chains.run import SAMPLING, WARMUP, Schedule, still_kept
+from markovblanket.chains.snapshots import DamagedError, Record, Saver, part
+from markovblanket.chains.stores import EFFORT, KeepDraws, MemoryStore
 from markovblanket.checkpoints import Plan
 from markovblanket.contracts import Array, Problem
 from markovblanket.estimate import AUTO, PRIORS, SOLVERS
@@ -22,8 +25,6 @@ from markovblanket.keeping import Keeping
 from markovblanket.locks import is_running
 from markovblanket.observed import Observed
 from markovblanket.posterior import Posterior
-from markovblanket.snapshots import DamagedError, Record, Saver, part
-from markovblanket.store import EFFORT, KeepDraws, MemoryStore
 from markovblanket.summaries import convergence
 from markovblanket.task import Task
 from markovblanket.threads import one_thread

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from markovblanket import disk, seals
-from markovblanket.disk import ATTRIBUTES
-from markovblanket.snapshots import DamagedError
+from markovblanket import seals
+from markovblanket.chains import zarr_store
+from markovblanket.chains.snapshots import DamagedError
+from markovblanket.chains.zarr_store import ATTRIBUTES
 
 SETTINGS = "settings.json"
 GROUPS = ("draws", "effort", "table", "latent")
@@ -54,7 +55,7 @@ def write_groups(folder: Path, groups: Mapping[str, xr.Dataset]) -> None:
     """A zarr group per data set; one that is on disk already is copied as it is, unless it has grown since."""
     for name, group in groups.items():
         source = source_of(group)
-        if source is None or disk.room(source) != group.sizes["draw"]:
+        if source is None or zarr_store.room(source) != group.sizes["draw"]:
             group.to_zarr(folder / f"{name}.zarr", mode="w", zarr_format=2, consolidated=True)
         else:
             shutil.copytree(source, folder / f"{name}.zarr")
@@ -78,17 +79,19 @@ def refuse_foreign(path: Path) -> None:
 
 def is_interrupted(path: Path) -> bool:
     """Whether a folder holds what a run that did not end has left, and nothing else."""
-    ours, marks = (SETTINGS, seals.SEAL, disk.draft(path / DRAWS).name), path / DRAWS / ".zattrs"
+    ours, marks = (SETTINGS, seals.SEAL, zarr_store.draft(path / DRAWS).name), path / DRAWS / ".zattrs"
     if not all(entry.name in ours or entry.name.endswith(".zarr") for entry in path.iterdir()):
         return False
-    return disk.draft(path / DRAWS).is_dir() or (marks.is_file() and json.loads(marks.read_text()) == ATTRIBUTES)
+    return zarr_store.draft(path / DRAWS).is_dir() or (
+        marks.is_file() and json.loads(marks.read_text()) == ATTRIBUTES
+    )
 
 
 def claim(path: Path) -> Path:
     """An empty folder for draws that are written as they come; returns their group in it, still to be made."""
     path = path.resolve()
     refuse_foreign(path)
-    mark = disk.draft(path / DRAWS)  # by which the rest is known as ours, should this be stopped
+    mark = zarr_store.draft(path / DRAWS)  # by which the rest is known as ours, should this be stopped
     mark.mkdir(parents=True, exist_ok=True)
     for entry in set(path.iterdir()) - {mark}:
         shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
@@ -105,7 +108,7 @@ def require_draws(path: Path) -> None:
 def reopen(path: Path, draws: int) -> Path:
     """The group of draws where a run goes on; if there is no room for so many, no posterior is there any more."""
     path = path.resolve()
-    if (path / DRAWS).exists() and disk.room(path / DRAWS) < draws:
+    if (path / DRAWS).exists() and zarr_store.room(path / DRAWS) < draws:
         unseal(path)
         for group in set(path.glob("*.zarr")) - {path / DRAWS}:
             shutil.rmtree(group)

@@ -12,23 +12,24 @@ import joblib
 import numpy as np
 import pandas as pd
 
-from markovblanket import checkpoints, snapshots
-from markovblanket.chains import Schedule, require_count, require_jobs
+from markovblanket import checkpoints
+from markovblanket.chains import snapshots
+from markovblanket.chains.processes import all_done, shipped
+from markovblanket.chains.progress import counted
+from markovblanket.chains.run import Schedule, require_count, require_jobs
+from markovblanket.chains.snapshots import DamagedError, Record
 from markovblanket.contracts import Array, Prior, Solver
 from markovblanket.estimate import PRIORS, SOLVERS, chosen, problem_of
 from markovblanket.given import Given, as_they_are, digest, fingerprint_of, in_copula
 from markovblanket.keeping import Keeping
 from markovblanket.posterior import Posterior
-from markovblanket.progress import counted
 from markovblanket.scanned import NUMBERS, Scan, gathered
 from markovblanket.seeds import checked_seed
-from markovblanket.snapshots import DamagedError, Record
 from markovblanket.tables.columns import Column
 from markovblanket.tables.names import Name, names_asked, split
 from markovblanket.tables.table import MixedTable, about, read_numbers, read_whole
 from markovblanket.task import Task, described, require_wish
 from markovblanket.threads import one_thread
-from markovblanket.workers import all_done, shipped
 
 EACH = "each"
 # Pairs that are not selected are in the table of a scan from this probability on.

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from markovblanket import cards, edgetable
-from markovblanket.snapshots import Record
+from markovblanket.chains.snapshots import Record
 from markovblanket.summaries import likelier, take
 from markovblanket.tables.names import Name
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from markovblanket.snapshots import DamagedError
+from markovblanket.chains.snapshots import DamagedError
 
 SEAL = "seal.json"
 

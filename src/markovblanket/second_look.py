@@ -18,7 +18,10 @@ from scipy.special import expit, logit
 
 from markovblanket import sources
 from markovblanket.axes import edge_name
-from markovblanket.chains import Schedule, require_count, run
+from markovblanket.chains.processes import all_done, shipped
+from markovblanket.chains.run import Schedule, require_count, run
+from markovblanket.chains.snapshots import Record
+from markovblanket.chains.stores import Chain, KeepDraws, MemoryStore
 from markovblanket.contracts import Array, Draw, Problem
 from markovblanket.diagnosis import MAX_RHAT, ConvergenceWarning
 from markovblanket.given import as_they_are, in_copula
@@ -26,14 +29,11 @@ from markovblanket.posterior import Posterior
 from markovblanket.priors import SpikeSlab
 from markovblanket.seeds import checked_seed
 from markovblanket.selection import DEFAULT_LEVEL
-from markovblanket.snapshots import Record
 from markovblanket.solvers import Dual
-from markovblanket.store import Chain, KeepDraws, MemoryStore
 from markovblanket.summaries import convergence, take
 from markovblanket.tables.names import Name
 from markovblanket.tables.table import MixedTable, about
 from markovblanket.threads import one_thread
-from markovblanket.workers import all_done, shipped
 
 
 def second_look(

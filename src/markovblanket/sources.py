@@ -14,8 +14,8 @@ import xarray as xr
 
 from markovblanket import edgetable, selection
 from markovblanket.axes import edge_name
+from markovblanket.chains.division import Layout
 from markovblanket.contracts import Array
-from markovblanket.division import Layout
 from markovblanket.prediction import coefficients
 from markovblanket.summaries import convergence, stacked, tails
 

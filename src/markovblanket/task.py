@@ -14,16 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from markovblanket import checkpoints, snapshots
+from markovblanket import checkpoints
 from markovblanket.brief_look import other_ends
-from markovblanket.chains import Schedule, run
+from markovblanket.chains import snapshots
+from markovblanket.chains.run import Schedule, run
+from markovblanket.chains.snapshots import Saver
 from markovblanket.contracts import Array, Problem, Sampler
 from markovblanket.diagnosis import ConvergenceWarning
 from markovblanket.given import Given, digest
 from markovblanket.keeping import Keeping
 from markovblanket.observed import Observed
 from markovblanket.posterior import Posterior
-from markovblanket.snapshots import Saver
 from markovblanket.threads import one_thread
 
 # The branch of the seed's tree on which second looks are; those of the chains are counted from 0.

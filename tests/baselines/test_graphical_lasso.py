@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import markovblanket as mb
-from markovblanket import chains
 from markovblanket.baselines import GraphicalLasso, WholeNetwork, graphical_lasso
+from markovblanket.chains import run
 from markovblanket.contracts import SweepInfo
 
 
@@ -145,6 +145,6 @@ def test_starts_are_wider_than_the_posterior():
     X = rng.standard_normal((60, 5)) + rng.standard_normal((60, 1))
     network = WholeNetwork(X.T @ X, 60, 1, GraphicalLasso())
     starts = [network.start(rng) for _ in range(300)]
-    draws = chains.run(network, chains.Schedule(200, 1000), chains=1, seed=1)
+    draws = run.run(network, run.Schedule(200, 1000), chains=1, seed=1)
     assert np.std([np.log(s.W[0, 0]) for s in starts]) > 1.5 * np.log(draws["W11"][..., 0, 0]).std()
     assert np.std([np.log(s.lam) for s in starts]) > 1.5 * np.log(draws["lam"]).std()

@@ -13,8 +13,8 @@ from scipy import stats
 
 from baselines import reference
 from known_answers.monte_carlo import assert_agree, assert_disagree, estimates, independent, known
-from markovblanket import chains
 from markovblanket.baselines import GraphicalLasso, WholeNetwork
+from markovblanket.chains import run as run_chains
 from statistical.reference import Array
 
 CHAINS, WARMUP, BATCHES = 2, 100, 100
@@ -29,7 +29,7 @@ def rows(seed: int, n: int, d: int) -> Array:
 def run(S: Array, n: int, lam: float, draws: int, seed: int = 1) -> dict[str, Array]:
     """Draws of the whole matrix, as the query of a network with no rest would show them: (chain, draw, ...)."""
     network = WholeNetwork(S, n, len(S), GraphicalLasso(lam))
-    return {"W": chains.run(network, chains.Schedule(WARMUP, draws), chains=CHAINS, seed=seed)["W11"]}
+    return {"W": run_chains.run(network, run_chains.Schedule(WARMUP, draws), chains=CHAINS, seed=seed)["W11"]}
 
 
 def scalars(W: Array) -> dict[str, Array]:

@@ -17,7 +17,7 @@ import pytest
 
 from known_answers.exact import Array, Data
 from known_answers.monte_carlo import Estimate, assert_agree, assert_disagree, estimates
-from markovblanket import chains
+from markovblanket.chains import run as run_chains
 from markovblanket.contracts import Noise, Problem, Scatter, SolveInfo, Solver
 from markovblanket.model import scatter
 from markovblanket.priors import Laplace, Normal
@@ -71,8 +71,8 @@ def package(
     """Draws by the package, told that the scatter has ``rows`` rows."""
     prior, enough, _ = CASES[case]
     problem = Problem(replace(scatter.from_columns(*small_table()), n=rows), prior, solver)
-    schedule = chains.Schedule(WARMUP, (draws or enough) // CHAINS)
-    return dict(chains.run(problem, schedule, chains=CHAINS, seed=seed))
+    schedule = run_chains.Schedule(WARMUP, (draws or enough) // CHAINS)
+    return dict(run_chains.run(problem, schedule, chains=CHAINS, seed=seed))
 
 
 def scalars(kept: Mapping[str, Array]) -> dict[str, Array]:

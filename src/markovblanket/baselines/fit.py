@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from markovblanket.baselines.sampler import GraphicalLasso, WholeNetwork
-from markovblanket.chains import Schedule
+from markovblanket.chains.run import Schedule
 from markovblanket.contracts import Array, Scatter
 from markovblanket.given import from_table
 from markovblanket.keeping import decide

@@ -141,7 +141,7 @@ def derive(rng: np.random.Generator, state: ChainState, info: SweepInfo, scatter
 
 @dataclass(frozen=True, slots=True)
 class Blanket:
-    """The sampler of a problem, as :mod:`markovblanket.chains` runs it."""
+    """The sampler of a problem, as :mod:`markovblanket.chains.run` runs it."""
 
     problem: Problem
 

@@ -13,11 +13,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from markovblanket import snapshots
+from markovblanket.chains import snapshots
+from markovblanket.chains.division import Layout
+from markovblanket.chains.snapshots import Record, inside, part
+from markovblanket.chains.streaming import Bins, EdgeStream, Moments, merge
 from markovblanket.contracts import Array, ChainState, Draw
-from markovblanket.division import Layout
-from markovblanket.snapshots import Record, inside, part
-from markovblanket.streams import Bins, EdgeStream, Moments, merge
 
 # The axes of each quantity after (chain, draw); what is not here is a number per draw.
 AXES = {

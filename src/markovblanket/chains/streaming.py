@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from markovblanket.chains.division import Layout
 from markovblanket.contracts import Array, Draw
-from markovblanket.division import Layout
 
 # Bins reach so many standard deviations of the warm-up to either side.
 REACH = 4.0

@@ -10,15 +10,15 @@ from typing import Any
 import joblib
 import numpy as np
 
+from markovblanket.chains.interruption import between_sweeps
+from markovblanket.chains.processes import persistently, shipped
+from markovblanket.chains.progress import Board
+from markovblanket.chains.snapshots import Record, Saver, inside, part, saving
+from markovblanket.chains.stores import Chain, Keep, KeepDraws
+from markovblanket.chains.streaming import Moments
 from markovblanket.contracts import Array, Draw, Problem, Sampler, Store
-from markovblanket.interruption import between_sweeps
 from markovblanket.model.sweep import Blanket
-from markovblanket.progress import Board
-from markovblanket.snapshots import Record, Saver, inside, part, saving
-from markovblanket.store import Chain, Keep, KeepDraws
-from markovblanket.streams import Moments
 from markovblanket.threads import one_thread
-from markovblanket.workers import persistently, shipped
 
 # How many numbers of latent columns a chain keeps, or up to twice as many, but not of fewer draws than so many.
 LATENT_NUMBERS, LATENT_LEAST = 2**22, 5

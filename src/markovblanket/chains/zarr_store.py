@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovblanket.chains.snapshots import DamagedError, Record, inside, part
+from markovblanket.chains.stores import AXES, EFFORT, Chain, KeepSummary, SummaryStore, quantities
 from markovblanket.contracts import Draw
-from markovblanket.snapshots import DamagedError, Record, inside, part
-from markovblanket.store import AXES, EFFORT, Chain, KeepSummary, SummaryStore, quantities
 
 # Numbers in a block, about 8 megabytes of W12; a block has at least one draw.
 BLOCK = 2**21

@@ -21,8 +21,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from markovblanket.chains.bars import Bars, Chain, bars
 from markovblanket.contracts import Array, Draw
-from markovblanket.showing import Bars, Chain, bars
 
 INTERVAL = 0.2
 SLICES = 32
