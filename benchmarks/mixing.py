@@ -11,9 +11,9 @@ from unittest.mock import patch
 import numpy as np
 import xarray as xr
 
-from markovblanket import arviz_bridge
 from markovblanket.contracts import Array, ChainState, Problem
 from markovblanket.model import sweep
+from markovblanket.posterior import arviz_bridge
 from markovblanket.priors import Laplace
 from settings import AbsentError, Settings
 from tables import PRIORS, clinical, gaussian, has_clinical, label, network_table

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from markovblanket import arviz_bridge
 from markovblanket.contracts import Array, Noise, Problem
+from markovblanket.posterior import arviz_bridge
 from markovblanket.priors import Laplace
 from markovblanket.solvers import CrossPrecision, Dense, Dual
 from settings import Settings

@@ -25,7 +25,7 @@ from scipy.special import expit, logit
 import markovblanket as mb
 from common import DOCS, kept, markdown, one_thread, quietly, source, stamp, unwarned, written
 from fscore import Design
-from markovblanket.selection import least_inclusion
+from markovblanket.posterior.selection import least_inclusion
 
 KEYS = ["query", "variable"]
 MEASURES = ("f", "precision", "recall", "false", "promised")

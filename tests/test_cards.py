@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import markovblanket as mb
-from markovblanket import cards
-from markovblanket.diagnosis import Diagnostics
+from markovblanket.posterior import html
+from markovblanket.posterior.diagnostics import Diagnostics
 from reports import ALERT, NASTY, Card, fitted
 
 
@@ -65,14 +65,14 @@ def test_a_run_that_did_not_converge_says_so_in_a_line(posterior, card):
 
 def test_names_are_text_and_nothing_runs_or_is_loaded(posterior, text, card):
     named = fitted(prior="laplace")  # every pair has a sign, so that all names can be shown
-    shown = Card(cards.edges(named.edges(all=True).head(cards.MOST_EDGES)))
+    shown = Card(html.edges(named.edges(all=True).head(html.MOST_EDGES)))
     for known, source in ((card, text), (shown, "")):
         assert set(known.tags) <= {"div", "strong", "table", "thead", "tbody", "tr", "th", "td"}
         assert set(known.attributes) <= {"class", "style"}
         assert ALERT not in source
         assert "url(" not in source
     assert "<b>T</b>" in card.text
-    assert ALERT in Card(cards.table([("name", False)], [[name] for name in NASTY])).text
+    assert ALERT in Card(html.table([("name", False)], [[name] for name in NASTY])).text
     assert "mathjax_ignore" in text  # $x$ is a name
     assert ALERT not in posterior.edges(all=True)._repr_html_()  # pandas escapes, and shows floats with six digits
 
@@ -83,9 +83,9 @@ def test_colours_are_those_of_the_notebook(text):
 
 def test_of_all_pairs_the_surest_are_shown_and_no_edge_is_said_in_words(posterior):
     every = posterior.edges(all=True)
-    shown = Card(cards.edges(every))
+    shown = Card(html.edges(every))
     assert [row[:2] for row in shown.rows[1:]] == every[["query", "variable"]].head(15).to_numpy().tolist()
-    assert "No edge is selected" in Card(cards.edges(every.head(0))).text
+    assert "No edge is selected" in Card(html.edges(every.head(0))).text
 
 
 def test_gaps_positions_and_summaries_are_told():
@@ -97,7 +97,7 @@ def test_gaps_positions_and_summaries_are_told():
     assert "Markov blanket of 0" in shown.text
     assert f"{int(made.table.isna().to_numpy().sum())} cells missing" in shown.text
     assert "kept as a summary with the draws of 3 edges" in shown.text
-    assert "P(sign)" in Card(cards.edges(known.edges(all=True))).rows[0]
+    assert "P(sign)" in Card(html.edges(known.edges(all=True))).rows[0]
 
 
 def test_diagnostics_are_a_card_with_every_problem(posterior):

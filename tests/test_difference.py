@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import markovblanket as mb
-from markovblanket.axes import name_axes
-from markovblanket.observed import Observed
-from markovblanket.posterior import Posterior
+from markovblanket.posterior.labels import name_axes
+from markovblanket.posterior.observed import Observed
+from markovblanket.posterior.posterior import Posterior
 from markovblanket.tables.table import Table
 
 pytestmark = pytest.mark.filterwarnings("ignore::markovblanket.ConvergenceWarning")

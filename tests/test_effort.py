@@ -10,7 +10,7 @@ import pytest
 
 import markovblanket as mb
 from markovblanket.contracts import SolveInfo
-from markovblanket.diagnosis import summed_up
+from markovblanket.posterior.diagnostics import summed_up
 from markovblanket.solvers import Dense
 
 ROWS = ["iterations", "residual", "scale_factor", "proposals", "rejections"]

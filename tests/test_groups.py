@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import markovblanket as mb
-from markovblanket import groups
+from markovblanket.posterior import groups
 
 pytestmark = pytest.mark.filterwarnings("ignore::markovblanket.ConvergenceWarning")
 QUICK = {"chains": 2, "warmup": 200, "draws": 400, "seed": 1, "progress": False}

@@ -10,13 +10,13 @@ import pytest
 from scipy import integrate, stats
 
 import markovblanket as mb
-from markovblanket.imputation import Imputed
 from markovblanket.model.copula import conditional_cells
 from markovblanket.model.copula.margins import normal_scores
 from markovblanket.model.scatter import rest_degrees, rest_ridge
-from markovblanket.observed import Observed
-from markovblanket.prediction import Fit
-from markovblanket.summaries import describe_levels
+from markovblanket.posterior.imputation import Imputed
+from markovblanket.posterior.observed import Observed
+from markovblanket.posterior.prediction import Fit
+from markovblanket.posterior.summaries import describe_levels
 from markovblanket.tables.columns import Column
 from markovblanket.tables.table import MixedTable
 

@@ -16,13 +16,14 @@ import pytest
 import xarray as xr
 
 import markovblanket as mb
-from markovblanket import arviz_bridge, keeping, saving
-from markovblanket.axes import name_axes, name_streams
+from markovblanket import keeping
 from markovblanket.chains.run import Schedule, run
 from markovblanket.chains.stores import KeepDraws, KeepSummary
 from markovblanket.contracts import Problem
 from markovblanket.model.scatter import from_columns
-from markovblanket.posterior import Posterior
+from markovblanket.posterior import arviz_bridge, storage
+from markovblanket.posterior.labels import name_axes, name_streams
+from markovblanket.posterior.posterior import Posterior
 from markovblanket.priors import Laplace
 from markovblanket.simulate import simulate
 from markovblanket.solvers import Dual
@@ -330,8 +331,8 @@ def test_a_folder_gives_way_though_a_run_was_stopped_while_it_emptied_it(folder,
         with monkeypatch.context() as patch:
             patch.setattr(os, "unlink", unlink)
             with pytest.raises(KeyboardInterrupt):
-                saving.claim(path)
-        assert saving.claim(path).parent == path
+                storage.claim(path)
+        assert storage.claim(path).parent == path
         assert not any(path.iterdir())
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from markovblanket import pairs
+from markovblanket.posterior import pairs
 
 
 def samples(seed):

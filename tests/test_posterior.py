@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import markovblanket as mb
-from markovblanket import arviz_bridge, selection
-from markovblanket.axes import name_axes
-from markovblanket.observed import Observed
-from markovblanket.posterior import Posterior
+from markovblanket.posterior import arviz_bridge, selection
+from markovblanket.posterior.labels import name_axes
+from markovblanket.posterior.observed import Observed
+from markovblanket.posterior.posterior import Posterior
 from markovblanket.tables.table import Table
 
 CHAINS, DRAWS, P, Q = 3, 200, 2, 4

@@ -12,8 +12,8 @@ from scipy import stats
 import markovblanket as mb
 from markovblanket.model.copula.new_rows import Completion
 from markovblanket.model.scatter import rest_degrees, rest_ridge
-from markovblanket.observed import Observed
-from markovblanket.prediction import Fit, assemble
+from markovblanket.posterior.observed import Observed
+from markovblanket.posterior.prediction import Fit, assemble
 from markovblanket.tables.columns import Column
 from markovblanket.tables.table import read
 

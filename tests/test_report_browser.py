@@ -14,8 +14,8 @@ pytest.importorskip("matplotlib")
 
 import browser as web
 import markovblanket as mb
-from markovblanket import selection
 from markovblanket.demo import clinic
+from markovblanket.posterior import selection
 from reports import ALERT, Page, crowded, fitted
 
 READY = "return document.documentElement.dataset.ready"

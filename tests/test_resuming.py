@@ -22,11 +22,12 @@ import pandas as pd
 import pytest
 
 import markovblanket as mb
-from markovblanket import checkpoints, saving
+from markovblanket import checkpoints
 from markovblanket.chains import run as run_chains
 from markovblanket.chains import snapshots, zarr_store
 from markovblanket.chains.snapshots import DamagedError, Saver
 from markovblanket.model.sweep import Blanket
+from markovblanket.posterior import storage
 
 SCHEDULE = {"chains": 2, "warmup": 60, "draws": 40, "thin": 2}
 DATA = {
@@ -410,7 +411,9 @@ def test_draws_on_disk_that_stop_while_they_grow_go_on(tmp_path, monkeypatch, pl
     np.testing.assert_array_equal(grown.W12.values, whole.W12.values.astype(np.float32))
 
 
-@pytest.mark.parametrize("place", ["markovblanket.saving.write_groups", "markovblanket.saving.write_settings"])
+@pytest.mark.parametrize(
+    "place", ["markovblanket.posterior.storage.write_groups", "markovblanket.posterior.storage.write_settings"]
+)
 def test_a_second_look_that_stops_while_it_is_written_is_written_again(tmp_path, monkeypatch, place):
     """Until it is there as a whole, no posterior is in the folder that would be read with what there is of it."""
     run, folder, whole = tmp_path / "run", tmp_path / "draws", fitted(second_look=True)
@@ -423,7 +426,7 @@ def test_a_second_look_that_stops_while_it_is_written_is_written_again(tmp_path,
         return work(path, groups)
 
     with monkeypatch.context() as patch:
-        work = saving.write_groups if place.endswith("groups") else saving.write_settings
+        work = storage.write_groups if place.endswith("groups") else storage.write_settings
         patch.setattr(place, stopped)
         with pytest.raises(KeyboardInterrupt):
             resumed(run)

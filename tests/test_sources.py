@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from markovblanket import arviz_bridge
-from markovblanket.axes import name_streams
 from markovblanket.chains.stores import AXES, STREAM
 from markovblanket.chains.streaming import Bins
-from markovblanket.sources import FromDraws, FromStreams, inclusion
+from markovblanket.posterior import arviz_bridge
+from markovblanket.posterior.edge_statistics import FromDraws, FromStreams, inclusion
+from markovblanket.posterior.labels import name_streams
 from streaming import autoregressive, made_draws, streamed
 
 

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from markovblanket.statements import Comparison, Magnitude, Term, edges_of, read_statement, read_sum
+from markovblanket.posterior.statements import (
+    Comparison,
+    Magnitude,
+    Term,
+    edges_of,
+    read_statement,
+    read_sum,
+)
 
 NAMES = [
     "T",

@@ -25,11 +25,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from markovblanket.diagnosis import ConvergenceWarning
-    from markovblanket.difference import difference
     from markovblanket.estimate import estimate
     from markovblanket.estimator import MarkovBlanket
-    from markovblanket.posterior import Posterior
+    from markovblanket.posterior.diagnostics import ConvergenceWarning
+    from markovblanket.posterior.difference import difference
+    from markovblanket.posterior.posterior import Posterior
     from markovblanket.priors import Horseshoe, Laplace, Normal, SpikeSlab
     from markovblanket.resuming import load, resume, status
     from markovblanket.second_look import second_look
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
 __version__ = metadata.version("markovblanket")
 
 _HOME = {
-    "ConvergenceWarning": "diagnosis",
+    "ConvergenceWarning": "posterior.diagnostics",
     "Dense": "solvers",
     "Dual": "solvers",
     "Horseshoe": "priors",
     "Laplace": "priors",
     "MarkovBlanket": "estimator",
     "Normal": "priors",
-    "Posterior": "posterior",
+    "Posterior": "posterior.posterior",
     "SpikeSlab": "priors",
-    "difference": "difference",
+    "difference": "posterior.difference",
     "estimate": "estimate",
     "load": "resuming",
     "resume": "resuming",

@@ -14,7 +14,7 @@ from markovblanket.chains.processes import all_done, shipped
 from markovblanket.chains.run import Schedule
 from markovblanket.contracts import Array
 from markovblanket.model import lone
-from markovblanket.posterior import Posterior
+from markovblanket.posterior.posterior import Posterior
 from markovblanket.priors import SpikeSlab
 from markovblanket.second_look import candidates, prior_of
 from markovblanket.tables.names import Name

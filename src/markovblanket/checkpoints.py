@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from markovblanket import saving, seals
+from markovblanket import seals
 from markovblanket.chains.division import can_grow
 from markovblanket.chains.snapshots import DRAFTS, DamagedError, Saver
 from markovblanket.locks import LOCK, locked
+from markovblanket.posterior import storage
 
 PLAN, TABLE, MATRIX, NOTE = "plan.json", "table.zarr", "scatter.npz", "note.json"
 INSIDE = "checkpoint"
@@ -65,7 +66,7 @@ def prepare(folder: Path, write_data: Callable[[Path], None]) -> None:
 def write(folder: Path, plan: Mapping[str, Any]) -> None:
     """The plan, at once."""
     draft = folder / f"{PLAN}.part"
-    known = json.loads(json.dumps(plan, default=saving.plain))
+    known = json.loads(json.dumps(plan, default=storage.plain))
     text = json.dumps({"format": FORMAT, **known, "sha256": digest(known)}, indent=2)
     draft.write_text(f"{text}\n", encoding="utf-8")
     draft.replace(folder / PLAN)
@@ -133,7 +134,7 @@ def refuse_foreign(folder: Path) -> None:
 
 def refuse_other(folder: Path, begun: Mapping[str, Any], plan: Mapping[str, Any]) -> None:
     """Refuse to go on with another run, and say in what it differs."""
-    there, here = flat(begun), flat(json.loads(json.dumps(plan, default=saving.plain)))
+    there, here = flat(begun), flat(json.loads(json.dumps(plan, default=storage.plain)))
     free = {*FREE, "keep.asked"} if here["keep.kept"] != "disk" else {*FREE}
     if there.get("draws", 0) < here["draws"]:
         free.add("draws")

@@ -14,10 +14,10 @@ from rich.console import Console
 from rich.table import Table
 
 from markovblanket.estimate import estimate
-from markovblanket.posterior import Posterior
+from markovblanket.posterior.posterior import Posterior
+from markovblanket.posterior.summaries import likelier
 from markovblanket.scoring import score
 from markovblanket.simulate import Simulated, simulate
-from markovblanket.summaries import likelier
 
 TRAITS = ["age", "sex", "stage", "lymph_nodes", "survival"]
 STAGES = ["I", "II", "III", "IV"]

@@ -16,7 +16,7 @@ from markovblanket.chains.run import Schedule, require_count, require_jobs
 from markovblanket.contracts import Prior, Problem, Solver
 from markovblanket.given import Given, understood
 from markovblanket.keeping import decide
-from markovblanket.posterior import Posterior
+from markovblanket.posterior.posterior import Posterior
 from markovblanket.priors import Horseshoe, Laplace, Normal, SpikeSlab
 from markovblanket.seeds import checked_seed
 from markovblanket.solvers import Dense, Dual

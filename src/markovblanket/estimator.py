@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from markovblanket import selection
 from markovblanket.contracts import Array, Prior, Solver
 from markovblanket.estimate import estimate
-from markovblanket.posterior import Posterior
-from markovblanket.prediction import coefficients
-from markovblanket.summaries import stacked
+from markovblanket.posterior import selection
+from markovblanket.posterior.posterior import Posterior
+from markovblanket.posterior.prediction import coefficients
+from markovblanket.posterior.summaries import stacked
 
 try:
     from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovblanket import saving
-from markovblanket.axes import name_axes, name_streams
 from markovblanket.chains.division import can_grow
 from markovblanket.chains.run import Schedule, require_count
 from markovblanket.chains.snapshots import Saver
 from markovblanket.chains.stores import Keep, KeepDraws, KeepSummary
 from markovblanket.chains.zarr_store import KeepOnDisk
 from markovblanket.contracts import Array
-from markovblanket.observed import Observed
-from markovblanket.posterior import Posterior
+from markovblanket.posterior import storage
+from markovblanket.posterior.labels import name_axes, name_streams
+from markovblanket.posterior.observed import Observed
+from markovblanket.posterior.posterior import Posterior
 from markovblanket.tables.names import Name
 
 # So many numbers of W12 are kept in memory without being asked to: two gigabytes.
@@ -62,10 +62,10 @@ class Keeping:
             return summary
         folder = Path(self.asked)
         if saver is None or not saver.has_any:
-            return KeepOnDisk(saving.claim(folder), summary)
+            return KeepOnDisk(storage.claim(folder), summary)
         if saver.has_draws:
-            saving.require_draws(folder)
-        return KeepOnDisk(saving.reopen(folder, draws), summary)
+            storage.require_draws(folder)
+        return KeepOnDisk(storage.reopen(folder, draws), summary)
 
     def can_double(self, draws: int) -> bool:
         """Whether there is room for twice as many draws."""
@@ -83,13 +83,13 @@ class Keeping:
         (draws, effort), streams = name_axes(arrays, query, rest), name_streams(arrays)
         posterior = Posterior(draws, effort, observed, settings, streams)
         if self.kept == "disk":
-            posterior.draws = saving.complete(Path(self.asked), posterior.datasets(), settings)
+            posterior.draws = storage.complete(Path(self.asked), posterior.datasets(), settings)
         return posterior
 
     def keep_second_look(self, posterior: Posterior) -> None:
         """On disk, what was learned after the draws."""
         if self.kept == "disk":
-            saving.add(Path(self.asked), posterior.datasets(), posterior.settings)
+            storage.add(Path(self.asked), posterior.datasets(), posterior.settings)
 
 
 def decide(
@@ -108,7 +108,7 @@ def decide(
     chosen = None if named is None else positions(named, *names)
     if isinstance(keep, Path) or keep not in WORDS:
         refuse_misspelt(keep)
-        saving.refuse_foreign(Path(keep))
+        storage.refuse_foreign(Path(keep))
         return Keeping(str(Path(keep).resolve()), "disk", "a path was given", chosen)
     if keep != "auto":
         return Keeping(keep, keep, "as asked", chosen)

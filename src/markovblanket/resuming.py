@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from markovblanket import checkpoints, posterior, seals
+from markovblanket import checkpoints, seals
 from markovblanket.chains import snapshots
 from markovblanket.chains.run import SAMPLING, WARMUP, Schedule, still_kept
 from markovblanket.chains.snapshots import DamagedError, Record, Saver, part
@@ -23,9 +23,10 @@ from markovblanket.estimate import AUTO, PRIORS, SOLVERS
 from markovblanket.given import Given, as_they_are, from_scatter, in_copula
 from markovblanket.keeping import Keeping
 from markovblanket.locks import is_running
-from markovblanket.observed import Observed
-from markovblanket.posterior import Posterior
-from markovblanket.summaries import convergence
+from markovblanket.posterior import posterior
+from markovblanket.posterior.observed import Observed
+from markovblanket.posterior.posterior import Posterior
+from markovblanket.posterior.summaries import convergence
 from markovblanket.task import Task
 from markovblanket.threads import one_thread
 

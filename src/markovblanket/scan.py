@@ -22,7 +22,7 @@ from markovblanket.contracts import Array, Prior, Solver
 from markovblanket.estimate import PRIORS, SOLVERS, chosen, problem_of
 from markovblanket.given import Given, as_they_are, digest, fingerprint_of, in_copula
 from markovblanket.keeping import Keeping
-from markovblanket.posterior import Posterior
+from markovblanket.posterior.posterior import Posterior
 from markovblanket.scanned import NUMBERS, Scan, gathered
 from markovblanket.seeds import checked_seed
 from markovblanket.tables.columns import Column

@@ -9,9 +9,10 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
-from markovblanket import cards, edgetable
 from markovblanket.chains.snapshots import Record
-from markovblanket.summaries import likelier, take
+from markovblanket.posterior import edges as edgetable
+from markovblanket.posterior import html
+from markovblanket.posterior.summaries import likelier, take
 from markovblanket.tables.names import Name
 
 # Of an edge, as in the tables of a posterior.
@@ -61,7 +62,7 @@ class Scan:
         facts = [f"{len(edges):,} edges selected from either end", f"{len(self.edges('and')):,} from every end"]
         title = f"Markov blankets of {len(self.fits):,} sets among {len(self.variables):,} variables"
         told = f"NOT CONVERGED: {bad:,} of {len(self.fits):,} fits." if bad else "The chains of every fit agree."
-        return cards.card(cards.heading(title, facts), cards.verdict(not bad, told), cards.edges(edges))
+        return html.card(html.heading(title, facts), html.verdict(not bad, told), html.edges(edges))
 
     def edges(self, rule: str = "or") -> pd.DataFrame:
         """The selected edges, one row for each pair, surest first.

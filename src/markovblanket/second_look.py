@@ -16,21 +16,21 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import expit, logit
 
-from markovblanket import sources
-from markovblanket.axes import edge_name
 from markovblanket.chains.processes import all_done, shipped
 from markovblanket.chains.run import Schedule, require_count, run
 from markovblanket.chains.snapshots import Record
 from markovblanket.chains.stores import Chain, KeepDraws, MemoryStore
 from markovblanket.contracts import Array, Draw, Problem
-from markovblanket.diagnosis import MAX_RHAT, ConvergenceWarning
 from markovblanket.given import as_they_are, in_copula
-from markovblanket.posterior import Posterior
+from markovblanket.posterior import edge_statistics
+from markovblanket.posterior.diagnostics import MAX_RHAT, ConvergenceWarning
+from markovblanket.posterior.labels import edge_name
+from markovblanket.posterior.posterior import Posterior
+from markovblanket.posterior.selection import DEFAULT_LEVEL
+from markovblanket.posterior.summaries import convergence, take
 from markovblanket.priors import SpikeSlab
 from markovblanket.seeds import checked_seed
-from markovblanket.selection import DEFAULT_LEVEL
 from markovblanket.solvers import Dual
-from markovblanket.summaries import convergence, take
 from markovblanket.tables.names import Name
 from markovblanket.tables.table import MixedTable, about
 from markovblanket.threads import one_thread
@@ -213,7 +213,7 @@ def from_both_ends(posterior: Posterior, names: Sequence[Name], weights: Array, 
     k, i = np.indices((len(names), len(posterior.query))).reshape(2, -1)
     place = {name: j for j, name in enumerate(posterior.variables)}
     j = np.array([place[name] for name in names], dtype=np.intp)[k]
-    first = sources.edge_statistics(posterior.draws, posterior.streams).table(i, j, DEFAULT_LEVEL)
+    first = edge_statistics.edge_statistics(posterior.draws, posterior.streams).table(i, j, DEFAULT_LEVEL)
     one, other = posterior.inclusion.to_numpy()[i, j], (weights != 0).mean(axis=(1, 2))[k, i]
     sizes = (
         posterior.draws.sizes["chain"] * posterior.draws.sizes["draw"],

@@ -20,11 +20,11 @@ from markovblanket.chains import snapshots
 from markovblanket.chains.run import Schedule, run
 from markovblanket.chains.snapshots import Saver
 from markovblanket.contracts import Array, Problem, Sampler
-from markovblanket.diagnosis import ConvergenceWarning
 from markovblanket.given import Given, digest
 from markovblanket.keeping import Keeping
-from markovblanket.observed import Observed
-from markovblanket.posterior import Posterior
+from markovblanket.posterior.diagnostics import ConvergenceWarning
+from markovblanket.posterior.observed import Observed
+from markovblanket.posterior.posterior import Posterior
 from markovblanket.threads import one_thread
 
 # The branch of the seed's tree on which second looks are; those of the chains are counted from 0.

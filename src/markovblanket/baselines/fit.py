@@ -11,7 +11,7 @@ from markovblanket.chains.run import Schedule
 from markovblanket.contracts import Array, Scatter
 from markovblanket.given import from_table
 from markovblanket.keeping import decide
-from markovblanket.posterior import Posterior
+from markovblanket.posterior.posterior import Posterior
 from markovblanket.seeds import checked_seed
 from markovblanket.task import Task, described
 from markovblanket.threads import one_thread

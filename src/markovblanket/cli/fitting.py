@@ -20,13 +20,14 @@ import joblib
 import numpy as np
 import pandas as pd
 
-from markovblanket import __version__, checkpoints, saving
+from markovblanket import __version__, checkpoints
 from markovblanket.cli import asking, folders, results, summary
 from markovblanket.cli.asking import BadInput
-from markovblanket.diagnosis import ConvergenceWarning, Diagnostics
 from markovblanket.estimate import estimate
 from markovblanket.locks import locked
-from markovblanket.posterior import Posterior
+from markovblanket.posterior import storage
+from markovblanket.posterior.diagnostics import ConvergenceWarning, Diagnostics
+from markovblanket.posterior.posterior import Posterior
 
 NOT_CONVERGED = 3
 LOG = "fit.log"
@@ -176,11 +177,11 @@ def write(
 
 def take_draws(folder: Path, posterior: Posterior) -> None:
     """The posterior whose draws were written as they came, without a copy, and under its own name."""
-    source = saving.source_of(posterior.draws)
+    source = storage.source_of(posterior.draws)
     assert source is not None
     folders.link(source.parent, folder / results.POSTERIOR)
     posterior.settings["keep"] = {"asked": DISK, "kept": DISK, "why": "as asked"}
-    saving.write_settings(folder / results.POSTERIOR, posterior.settings)
+    storage.write_settings(folder / results.POSTERIOR, posterior.settings)
 
 
 def beware(edges: pd.DataFrame, diagnostics: Diagnostics) -> None:

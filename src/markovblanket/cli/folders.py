@@ -16,8 +16,8 @@ from typing import Any
 
 import click
 
-from markovblanket import saving
 from markovblanket.cli.asking import BadInput
+from markovblanket.posterior import storage
 
 SETTINGS, CHECKPOINT, BEFORE = "settings.json", "checkpoint", "checkpoint~"
 TERMINATED = 128 + signal.SIGTERM
@@ -52,7 +52,7 @@ def draft(
         yield new
         refuse(out, files, force, what)
         out.parent.mkdir(parents=True, exist_ok=True)
-        saving.swap(new, out, Path(folder, "old"))
+        storage.swap(new, out, Path(folder, "old"))
 
 
 def refuse(out: Path, files: Collection[str], force: bool, what: str) -> None:

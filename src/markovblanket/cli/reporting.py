@@ -8,7 +8,7 @@ import click
 
 from markovblanket.cli import results
 from markovblanket.cli.asking import BadInput
-from markovblanket.posterior import Posterior
+from markovblanket.posterior.posterior import Posterior
 from markovblanket.resuming import load
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import networkx as nx
 import pandas as pd
 
-from markovblanket.posterior import Posterior
+from markovblanket.posterior.posterior import Posterior
 
 EDGES, GRAPH, PICTURE, POSTERIOR = "edges.csv", "network.graphml", "network.svg", "posterior"
 REPORT = "report.html"

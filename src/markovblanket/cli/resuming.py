@@ -16,7 +16,7 @@ from markovblanket.cli import folders, summary
 from markovblanket.cli.asking import BadInput
 from markovblanket.cli.fitting import UNWRITABLE, Log, Manner, Question, estimated, finished, noted
 from markovblanket.estimate import AUTO
-from markovblanket.posterior import Posterior
+from markovblanket.posterior.posterior import Posterior
 from markovblanket.resuming import resume, status
 
 

@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from markovblanket.demo import bar, sweeps, understood
-from markovblanket.diagnosis import Diagnostics
-from markovblanket.posterior import Posterior
-from markovblanket.summaries import likelier
+from markovblanket.posterior.diagnostics import Diagnostics
+from markovblanket.posterior.posterior import Posterior
+from markovblanket.posterior.summaries import likelier
 
 __all__ = ["edge_table", "files", "screen", "tell", "understood", "verdict"]
 

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 
 from markovblanket.plots.network import shown
 from markovblanket.plots.style import NEGATIVE, POSITIVE, QUERY
-from markovblanket.posterior import Posterior
+from markovblanket.posterior.posterior import Posterior
 
 DIVERGING = LinearSegmentedColormap.from_list("sign", [POSITIVE, "white", NEGATIVE])
 

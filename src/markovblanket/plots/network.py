@@ -17,7 +17,7 @@ from matplotlib.textpath import TextPath
 from markovblanket.contracts import Array
 from markovblanket.plots import layout
 from markovblanket.plots.style import NEGATIVE, POSITIVE, QUERY
-from markovblanket.posterior import Posterior
+from markovblanket.posterior.posterior import Posterior
 
 INCH = 72.0
 PAD = 0.07

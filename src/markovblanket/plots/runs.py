@@ -10,11 +10,11 @@ from matplotlib.axes import Axes
 from scipy.stats import gaussian_kde
 
 from markovblanket.contracts import Array
-from markovblanket.diagnosis import MAX_RHAT, MIN_ESS_PER_CHAIN
 from markovblanket.plots.edges import plain
 from markovblanket.plots.network import shown
 from markovblanket.plots.style import POSITIVE, QUERY
-from markovblanket.posterior import Posterior
+from markovblanket.posterior.diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN
+from markovblanket.posterior.posterior import Posterior
 
 # Of similar use to the colour-blind, and of falling lightness.
 CHAINS = ("#0b5394", "#e07b00", "#009e73", "#cc79a7", "#56b4e9", "#999999", "#d55e00", "#000000")

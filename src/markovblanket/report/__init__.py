@@ -6,7 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from markovblanket.posterior import Posterior
+from markovblanket.posterior.posterior import Posterior
 
 __all__ = ["html", "write"]
 

@@ -14,7 +14,7 @@ from scipy.stats import gaussian_kde
 
 from markovblanket.contracts import Array
 from markovblanket.plots.runs import LAGS, autocorrelations
-from markovblanket.posterior import Posterior
+from markovblanket.posterior.posterior import Posterior
 
 MOST_EDGES, MOST_POINTS, GRID = 100, 500, 90
 

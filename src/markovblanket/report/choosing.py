@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from markovblanket import selection
 from markovblanket.contracts import Array
-from markovblanket.posterior import Posterior
+from markovblanket.posterior import selection
+from markovblanket.posterior.posterior import Posterior
 
 # So many edges at most, lest the page grow heavy; the slider ends where there would be more.
 MOST = 2000

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from markovblanket.numerals import figure, number, percent, rhat, signed
 from markovblanket.plots.runs import CHAINS
 from markovblanket.plots.style import NEGATIVE, POSITIVE, QUERY
-from markovblanket.posterior import Posterior
+from markovblanket.posterior.numerals import figure, number, percent, rhat, signed
+from markovblanket.posterior.posterior import Posterior
 from markovblanket.report import chains, choosing, picture, sections
 
 # Within a script element these could end it, or a line of it; as escapes they mean the same to a JSON reader.

@@ -15,7 +15,7 @@ import pandas as pd
 from markovblanket.contracts import Array
 from markovblanket.plots import layout
 from markovblanket.plots.network import short
-from markovblanket.posterior import Posterior
+from markovblanket.posterior.posterior import Posterior
 from markovblanket.report.choosing import Share, Slider
 
 INCH = 96.0

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from markovblanket.diagnosis import MAX_RHAT, MIN_ESS_PER_CHAIN
-from markovblanket.posterior import Posterior
+from markovblanket.posterior.diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN
+from markovblanket.posterior.posterior import Posterior
 
 PRIORS = {
     "SpikeSlab": "spike and slab: an edge is either exactly zero or comes from a normal law",

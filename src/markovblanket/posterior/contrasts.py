@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from markovblanket import sources
 from markovblanket.contracts import Array
-from markovblanket.statements import Edge, Magnitude, Sum, Term, read_statement, read_sum
+from markovblanket.posterior import edge_statistics
+from markovblanket.posterior.statements import Edge, Magnitude, Sum, Term, read_statement, read_sum
 
 RELATIONS: dict[str, Any] = {
     ">": operator.gt,
@@ -74,7 +74,7 @@ def edge_values(draws: xr.Dataset, edge: Edge, of: str) -> Array:
         raise ValueError(f"{edge[0]}~{edge[1]} is no edge of this posterior: {why}")
     if second in place:
         return among_query(draws["W11"].values, place[first], place[second], of)
-    return np.asarray(sources.draws_of_edge(draws, first, second, of).values, dtype=float)
+    return np.asarray(edge_statistics.draws_of_edge(draws, first, second, of).values, dtype=float)
 
 
 def among_query(W11: Array, i: int, j: int, of: str) -> Array:

@@ -14,8 +14,8 @@ import pandas as pd
 
 from markovblanket.contracts import Array
 from markovblanket.model.copula.transforms import Steps
-from markovblanket.observed import Sample
-from markovblanket.prediction import Fit, coefficients
+from markovblanket.posterior.observed import Sample
+from markovblanket.posterior.prediction import Fit, coefficients
 
 Statistic = Callable[[Array, Array], float]
 

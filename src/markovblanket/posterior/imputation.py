@@ -14,9 +14,9 @@ import pandas as pd
 from markovblanket.contracts import Array
 from markovblanket.model.copula import conditional_cells
 from markovblanket.model.copula.transforms import Scale, Steps
-from markovblanket.observed import Observed, Sample
-from markovblanket.prediction import Fit
-from markovblanket.summaries import describe, describe_levels
+from markovblanket.posterior.observed import Observed, Sample
+from markovblanket.posterior.prediction import Fit
+from markovblanket.posterior.summaries import describe, describe_levels
 from markovblanket.tables.columns import Column, key
 from markovblanket.tables.names import Name
 from markovblanket.threads import one_thread

@@ -11,8 +11,8 @@ from html import escape
 
 import pandas as pd
 
-from markovblanket.numerals import number, percent, rhat, signed
-from markovblanket.summaries import likelier
+from markovblanket.posterior.numerals import number, percent, rhat, signed
+from markovblanket.posterior.summaries import likelier
 
 MOST_EDGES, MOST_NAMES = 15, 8
 # Seen on white and on black alike.

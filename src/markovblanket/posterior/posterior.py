@@ -11,17 +11,17 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from markovblanket import arviz_bridge, cards, reported, saving, sources
-from markovblanket.answers import EdgeAnswers
-from markovblanket.axes import edge_name
-from markovblanket.checking import predictive_checks
-from markovblanket.diagnosis import ConvergenceWarning, Diagnostics, diagnose
-from markovblanket.imputation import Imputed
-from markovblanket.observed import Observed
-from markovblanket.prediction import Fit, Prediction
+from markovblanket.posterior import arviz_bridge, edge_statistics, html, reported, storage
+from markovblanket.posterior.answers import EdgeAnswers
+from markovblanket.posterior.diagnostics import ConvergenceWarning, Diagnostics, diagnose
+from markovblanket.posterior.imputation import Imputed
+from markovblanket.posterior.labels import edge_name
+from markovblanket.posterior.observed import Observed
+from markovblanket.posterior.prediction import Fit, Prediction
+from markovblanket.posterior.predictive_checks import predictive_checks
+from markovblanket.posterior.selection import DEFAULT_LEVEL
+from markovblanket.posterior.summaries import describe, stacked, take
 from markovblanket.seeds import checked_seed
-from markovblanket.selection import DEFAULT_LEVEL
-from markovblanket.summaries import describe, stacked, take
 from markovblanket.threads import one_thread
 
 
@@ -69,13 +69,13 @@ class Posterior(EdgeAnswers):
     @property
     def W12(self) -> xr.DataArray:
         """Draws of the blanket: (chain, draw, query, variable)."""
-        return sources.every_draw(self.draws)
+        return edge_statistics.every_draw(self.draws)
 
     @property
     def partial_correlation(self) -> xr.DataArray:
         """Draws of ``-w_ij / sqrt(w_ii w_jj)`` between query and rest: (chain, draw, query, variable)."""
         i, j = np.indices(self.W12.shape[2:])
-        return self.W12.copy(data=sources.FromDraws(self.draws).partial_correlation(i, j)).rename(
+        return self.W12.copy(data=edge_statistics.FromDraws(self.draws).partial_correlation(i, j)).rename(
             "partial_correlation"
         )
 
@@ -87,7 +87,7 @@ class Posterior(EdgeAnswers):
     def __repr__(self) -> str:
         sizes = self.draws.sizes
         variables = f"{sizes['query']} query and {sizes['variable']} other variables"
-        kept = "" if self.streams is None else f", kept {sources.kept_where(self.draws)}"
+        kept = "" if self.streams is None else f", kept {edge_statistics.kept_where(self.draws)}"
         return f"<Posterior: {variables}, {sizes['chain']} chains of {sizes['draw']} draws{kept}>"
 
     def _repr_html_(self) -> str:
@@ -183,7 +183,7 @@ class Posterior(EdgeAnswers):
 
         The table is written too, since predictions and completed tables take it.
         """
-        saving.write(Path(path), self.datasets(), self.settings)
+        storage.write(Path(path), self.datasets(), self.settings)
 
     def report(self, path: str | Path) -> Path:
         """Write one HTML page that holds everything and opens from disk; the same posterior, the same page.
@@ -208,7 +208,9 @@ class Posterior(EdgeAnswers):
     def datasets(self) -> dict[str, xr.Dataset]:
         """The data sets of which this posterior is made, by name."""
         streams = {} if self.streams is None else {"streams": self.streams}
-        looked = {} if self.inclusion_other is None else {"looked": sources.as_dataset(self.inclusion_other)}
+        looked = (
+            {} if self.inclusion_other is None else {"looked": edge_statistics.as_dataset(self.inclusion_other)}
+        )
         return {"draws": self.draws, "effort": self.effort, **self.observed.to_datasets(), **streams, **looked}
 
     # Inside -------------------------------------------------------------------------------------------
@@ -228,14 +230,14 @@ class Posterior(EdgeAnswers):
     @cached_property
     def _card(self) -> str:
         edges, found = self.edges(), self.diagnostics()
-        verdict = cards.verdict(found.converged, found.verdict)
-        return cards.card(cards.heading(*self._asked(len(edges))), verdict, cards.edges(edges))
+        verdict = html.verdict(found.converged, found.verdict)
+        return html.card(html.heading(*self._asked(len(edges))), verdict, html.edges(edges))
 
     def _asked(self, edges: int) -> tuple[str, list[str]]:
         """The question, and its facts: how many edges of how many, the data, the model, the chains."""
         sizes, table = self.draws.sizes, self.observed.table
         missing = sum(row["missing"] for row in table.describe())
-        kept = "" if self.streams is None else f", kept {sources.kept_where(self.draws)}"
+        kept = "" if self.streams is None else f", kept {edge_statistics.kept_where(self.draws)}"
         facts = [
             f"{edges:,} of {sizes['query'] * sizes['variable']:,} possible edges selected",
             f"{self.settings.get('data', {}).get('n', table.n):,} rows",
@@ -244,7 +246,7 @@ class Posterior(EdgeAnswers):
             f"{self.settings['prior']['name']} prior" if "prior" in self.settings else "",
             f"{sizes['chain']} chains of {sizes['draw']:,} draws{kept}",
         ]
-        return f"Markov blanket of {cards.listed(self.query)}", [fact for fact in facts if fact]
+        return f"Markov blanket of {html.listed(self.query)}", [fact for fact in facts if fact]
 
     @property
     def _fit(self) -> Fit:
@@ -254,7 +256,7 @@ class Posterior(EdgeAnswers):
 
 def load(path: str | Path) -> Posterior:
     """Read back what :meth:`Posterior.save` wrote."""
-    groups, settings = saving.read(Path(path))
+    groups, settings = storage.read(Path(path))
     observed = Observed.from_datasets(groups["table"], groups["latent"])
-    other = sources.as_frame(groups["looked"]) if "looked" in groups else None
+    other = edge_statistics.as_frame(groups["looked"]) if "looked" in groups else None
     return Posterior(groups["draws"], groups["effort"], observed, settings, groups.get("streams"), other)

@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from markovblanket import edgetable, pairs, selection, sources
 from markovblanket.contracts import Array
-from markovblanket.posterior import Posterior
-from markovblanket.selection import DEFAULT_LEVEL
-from markovblanket.summaries import tails, take
+from markovblanket.posterior import edge_statistics, pairs, selection
+from markovblanket.posterior import edges as edgetable
+from markovblanket.posterior.posterior import Posterior
+from markovblanket.posterior.selection import DEFAULT_LEVEL
+from markovblanket.posterior.summaries import tails, take
 
 Positions = npt.NDArray[np.intp]
 
@@ -106,7 +107,7 @@ def without(posterior: Posterior, shared: Sequence[Any]) -> list[Any]:
 class Side:
     """One posterior's edges, at positions among the shared names."""
 
-    edges: sources.EdgeStatistics
+    edges: edge_statistics.EdgeStatistics
     inclusion: Array
     rows: Positions
     columns: Positions
@@ -118,7 +119,7 @@ class Side:
             {name: k for k, name in enumerate(part)} for part in (posterior.query, posterior.variables)
         )
         i, j = np.array([rows[name] for name in query]), np.array([columns[name] for name in shared])
-        edges = sources.edge_statistics(posterior.draws, posterior.streams)
+        edges = edge_statistics.edge_statistics(posterior.draws, posterior.streams)
         return cls(edges, posterior.inclusion.to_numpy()[np.ix_(i, j)], i, j)
 
     def table(self, i: Positions, j: Positions, level: float) -> pd.DataFrame:

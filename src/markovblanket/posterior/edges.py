@@ -9,9 +9,9 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
-from markovblanket import selection
 from markovblanket.contracts import Array
-from markovblanket.summaries import convergence, describe, take
+from markovblanket.posterior import selection
+from markovblanket.posterior.summaries import convergence, describe, take
 
 
 def from_draws(weight: Array, partial: Array, level: float) -> pd.DataFrame:

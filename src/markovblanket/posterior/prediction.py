@@ -14,8 +14,8 @@ from markovblanket.contracts import Array
 from markovblanket.model.copula.new_rows import FIRST_SWEEPS, SWEEPS, Completion, Rows
 from markovblanket.model.copula.transforms import Steps
 from markovblanket.model.scatter import rest_degrees, rest_ridge
-from markovblanket.observed import Observed, Sample
-from markovblanket.summaries import describe, describe_levels, level_numbers
+from markovblanket.posterior.observed import Observed, Sample
+from markovblanket.posterior.summaries import describe, describe_levels, level_numbers
 from markovblanket.tables.columns import Column
 from markovblanket.tables.names import Name
 from markovblanket.tables.recode import read_like

@@ -7,7 +7,7 @@ import pandas as pd
 import xarray as xr
 
 from markovblanket.chains.stores import AXES
-from markovblanket.summaries import convergence, describe, flat
+from markovblanket.posterior.summaries import convergence, describe, flat
 
 
 def hyperparameters(draws: xr.Dataset) -> xr.Dataset:

@@ -10,11 +10,19 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from markovblanket import contrasts, edgetable, groups, selection, sources
-from markovblanket.observed import Observed
-from markovblanket.selection import DEFAULT_LEVEL
-from markovblanket.sources import Positions
-from markovblanket.summaries import take
+from markovblanket.posterior import (
+    contrasts,
+    edge_statistics,
+    groups,
+    selection,
+)
+from markovblanket.posterior import (
+    edges as edgetable,
+)
+from markovblanket.posterior.edge_statistics import Positions
+from markovblanket.posterior.observed import Observed
+from markovblanket.posterior.selection import DEFAULT_LEVEL
+from markovblanket.posterior.summaries import take
 
 
 class EdgeAnswers:
@@ -43,7 +51,7 @@ class EdgeAnswers:
 
     def edge_draws(self, query: Any, variable: Any) -> xr.DataArray:
         """Draws of the weight of one edge: (chain, draw)."""
-        return sources.draws_of_edge(self.draws, query, variable)
+        return edge_statistics.draws_of_edge(self.draws, query, variable)
 
     def probability(self, statement: str, *, of: str = "weight") -> float:
         """The probability of a statement about edges: the share of draws in which it is true.
@@ -90,7 +98,7 @@ class EdgeAnswers:
         Missing throughout if the prior has no exact zero.
         """
         exact_zeros = self.settings.get("prior", {}).get("name") == "SpikeSlab"
-        return self._frame(sources.inclusion(self._edges, exact_zeros))
+        return self._frame(edge_statistics.inclusion(self._edges, exact_zeros))
 
     @property
     def inclusion_either(self) -> pd.DataFrame:
@@ -119,7 +127,7 @@ class EdgeAnswers:
 
         Without a rule, if the prior has exact zeros: edges with a probability of inclusion of at least 1/2, or of
         less, if that makes the expected f-score larger and at most 30 % of the edges are expected to be false
-        (``markovblanket.selection.least_inclusion``); with a second look, the likelier end counts. Without exact
+        (``markovblanket.posterior.selection.least_inclusion``); with a second look, the likelier end counts. Without exact
         zeros: edges whose 95 % interval excludes zero.
 
         Parameters
@@ -203,7 +211,7 @@ class EdgeAnswers:
         self.observed.require_rows("looking for near-duplicates")
         found = []
         for query, share in self.inclusion.iterrows():
-            names = sources.kept_variables(self.draws, query, share.index[share >= least])
+            names = edge_statistics.kept_variables(self.draws, query, share.index[share >= least])
             if len(names) > 1:
                 draws = np.array([self.edge_draws(query, name).values.ravel() != 0 for name in names]).T
                 found += groups.shared(query, names, draws, self.observed.correlation(names), similar)
@@ -212,8 +220,8 @@ class EdgeAnswers:
     # Inside -------------------------------------------------------------------------------------------
 
     @cached_property
-    def _edges(self) -> sources.EdgeStatistics:
-        return sources.edge_statistics(self.draws, self.streams)
+    def _edges(self) -> edge_statistics.EdgeStatistics:
+        return edge_statistics.edge_statistics(self.draws, self.streams)
 
     def _positions(self, all: bool, **rule: float | None) -> Any:
         """Rows and columns of the edges that a rule selects, or of all."""

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from markovblanket import arviz_bridge
 from markovblanket.contracts import Array
+from markovblanket.posterior import arviz_bridge
 from markovblanket.tables.columns import Column, number
 
 

@@ -12,12 +12,13 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from markovblanket import edgetable, selection
-from markovblanket.axes import edge_name
 from markovblanket.chains.division import Layout
 from markovblanket.contracts import Array
-from markovblanket.prediction import coefficients
-from markovblanket.summaries import convergence, stacked, tails
+from markovblanket.posterior import edges as edgetable
+from markovblanket.posterior import selection
+from markovblanket.posterior.labels import edge_name
+from markovblanket.posterior.prediction import coefficients
+from markovblanket.posterior.summaries import convergence, stacked, tails
 
 Positions = npt.NDArray[np.intp]
 

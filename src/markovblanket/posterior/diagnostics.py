@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from markovblanket import arviz_bridge, cards
-from markovblanket.numerals import figure, number, rhat
+from markovblanket.posterior import arviz_bridge, html
+from markovblanket.posterior.numerals import figure, number, rhat
 
 # Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021), Bayesian Analysis 16.
 MAX_RHAT = 1.01
@@ -67,8 +67,8 @@ class Diagnostics:
 
     def _repr_html_(self) -> str:
         """For notebooks: the verdict, everything that is wrong, and the table."""
-        said = cards.verdict(self.converged, self.verdict)
-        problems = map(cards.note, self.problems)
+        said = html.verdict(self.converged, self.verdict)
+        problems = map(html.note, self.problems)
         names = ("quantities", "worst R-hat", "where", "bulk ESS", "tail ESS")
         columns = [("block", False), *((name, name != "where") for name in names)]
         rows = [
@@ -82,8 +82,8 @@ class Diagnostics:
             )
             for block, row in self.table.iterrows()
         ]
-        tables = [cards.table(columns, rows)] if rows else []
-        return cards.card(said, *problems, *tables, *([] if self.effort.empty else [effort_table(self.effort)]))
+        tables = [html.table(columns, rows)] if rows else []
+        return html.card(said, *problems, *tables, *([] if self.effort.empty else [effort_table(self.effort)]))
 
 
 def diagnose(
@@ -141,7 +141,7 @@ def effort_table(effort: pd.DataFrame) -> str:
     """For notebooks."""
     columns = [("per sweep", False), ("mean", True), ("largest", True), ("in chain", True)]
     rows = [(str(name), *map(figure, row)) for name, row in effort.iterrows()]
-    return cards.table(columns, rows)
+    return html.table(columns, rows)
 
 
 def _quality(block: xr.Dataset) -> pd.DataFrame:
