@@ -26,9 +26,9 @@ import machine
 from markovblanket.chains import run
 from markovblanket.chains.snapshots import Saver
 from markovblanket.chains.stores import KeepSummary
+from markovblanket.cli.clinic import clinic
 from markovblanket.contracts import Array, ChainState, Draw, Problem, SweepInfo
-from markovblanket.demo import clinic
-from markovblanket.given import understood
+from markovblanket.fitting.data import understood
 from markovblanket.model import sweep
 from markovblanket.model.copula.margins import Levels
 from markovblanket.model.scatter import rest_ridge

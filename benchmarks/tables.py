@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from markovblanket.contracts import Array, Prior, Problem, Solver
-from markovblanket.given import from_mixed
+from markovblanket.fitting.data import from_mixed
 from markovblanket.model.copula.latent import Copula
 from markovblanket.model.scatter import from_columns
 from markovblanket.priors import Horseshoe, Laplace, SpikeSlab

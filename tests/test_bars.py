@@ -9,7 +9,8 @@ import pytest
 import rich.console
 from rich.text import Text
 
-from markovblanket import estimate, simulate
+from markovblanket import simulate
+from markovblanket.fitting import estimate
 
 
 def test_bars_tell_speed_time_left_and_the_worst_rhat_in_eighty_columns(monkeypatch):

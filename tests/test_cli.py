@@ -22,8 +22,8 @@ import markovblanket as mb
 from markovblanket.chains.zarr_store import DiskStore
 from markovblanket.cli import KEEP, PRIORS, SIMULATED, asking, commands, fitting, main, results
 from markovblanket.cli.asking import BadInput
-from markovblanket.estimate import PRIORS as KNOWN_PRIORS
-from markovblanket.keeping import WORDS
+from markovblanket.fitting.estimate import PRIORS as KNOWN_PRIORS
+from markovblanket.fitting.keep import WORDS
 from markovblanket.simulate import MARGINS
 
 # Names that a csv file, a spreadsheet, a terminal, HTML or a shell might take for something else.

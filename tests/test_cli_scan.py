@@ -12,7 +12,7 @@ import pytest
 import markovblanket as mb
 from markovblanket.cli import asking, main
 from markovblanket.cli.results import inert
-from markovblanket.scan import Fits
+from markovblanket.fitting.scan import Fits
 
 SHORT = ["--chains", "1", "--warmup", "20", "--draws", "30", "--seed", "1", "--jobs", "1"]
 NAMES = {"V1": "=1+1", "V2": "größe", "V3": "<b>&amp;", "V4": "a, b"}

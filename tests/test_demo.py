@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from markovblanket.demo import bar, blanket_table, clinic
+from markovblanket.cli.clinic import bar, blanket_table, clinic
 
 
 def test_every_edge_stands_in_the_table_with_its_truth_in_eighty_columns():

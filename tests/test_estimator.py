@@ -24,9 +24,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import markovblanket as mb
-from markovblanket import estimator
-from markovblanket.estimate import estimate
-from markovblanket.estimator import integer_seed, target_names
+from markovblanket.fitting import sklearn_estimator
+from markovblanket.fitting.estimate import estimate
+from markovblanket.fitting.sklearn_estimator import integer_seed, target_names
 
 # A few dozen sweeps are enough for most of what is checked here, and the package rightly complains about them.
 short = pytest.mark.filterwarnings("ignore::markovblanket.ConvergenceWarning")
@@ -91,7 +91,7 @@ def fitted(clinic):
 @pytest.mark.filterwarnings("ignore:No features were selected:UserWarning")
 @parametrize_with_checks([quick(warmup=20, draws=20)])
 def test_scikit_learn_contract(estimator, check):
-    check(estimator)
+    check(sklearn_estimator)
 
 
 # --- known answers -----------------------------------------------------------------------------------------
@@ -361,7 +361,7 @@ def test_sparse_data_are_refused(change):
     ],
 )
 def test_a_bad_rule_is_refused_before_anything_runs(settings, message, monkeypatch):
-    monkeypatch.setattr(estimator, "estimate", lambda *_, **__: pytest.fail("sampled"))
+    monkeypatch.setattr(sklearn_estimator, "estimate", lambda *_, **__: pytest.fail("sampled"))
     with pytest.raises(ValueError, match=message):
         quick(**settings).fit(*linear())
 

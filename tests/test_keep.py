@@ -16,10 +16,10 @@ import pytest
 import xarray as xr
 
 import markovblanket as mb
-from markovblanket import keeping
 from markovblanket.chains.run import Schedule, run
 from markovblanket.chains.stores import KeepDraws, KeepSummary
 from markovblanket.contracts import Problem
+from markovblanket.fitting import keep as keeping
 from markovblanket.model.scatter import from_columns
 from markovblanket.posterior import arviz_bridge, storage
 from markovblanket.posterior.labels import name_axes, name_streams

@@ -12,11 +12,11 @@ from matplotlib.colors import same_color
 mpl.use("Agg")
 from matplotlib import pyplot as plt
 
+from markovblanket.fitting.scanned import NUMBERS, Scan
 from markovblanket.plots import layout, network, whole
 from markovblanket.plots.network import box, positions, shown
 from markovblanket.plots.style import NEGATIVE, POSITIVE, QUERY
 from markovblanket.plots.whole import corners, placed
-from markovblanket.scanned import NUMBERS, Scan
 
 
 @pytest.fixture(autouse=True)

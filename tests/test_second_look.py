@@ -8,8 +8,8 @@ import pytest
 from scipy.special import logit
 
 import markovblanket as mb
-from markovblanket import brief_look
-from markovblanket.second_look import combined
+from markovblanket.fitting import brief_look
+from markovblanket.fitting.second_look import combined
 
 pytestmark = pytest.mark.filterwarnings("ignore::markovblanket.ConvergenceWarning")
 QUICK = {"chains": 2, "warmup": 100, "draws": 300}

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import markovblanket as mb
-from markovblanket import checkpoints
-from markovblanket.task import Task
+from markovblanket.fitting import run_folder
+from markovblanket.fitting.task import Task
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_a_run_that_was_stopped_between_rounds_goes_on(clinic, rounds, tmp_path)
         mb.estimate(clinic.table, clinic.query, draws="auto", budget=149, checkpoint=tmp_path, **SHORT)
     again = mb.estimate(clinic.table, clinic.query, draws="auto", checkpoint=tmp_path, **SHORT)
     np.testing.assert_array_equal(whole.W12.values, again.W12.values)
-    assert checkpoints.read(tmp_path)["draws"] == last
+    assert run_folder.read(tmp_path)["draws"] == last
     rounds.clear()
     resumed = mb.resume(tmp_path, draws="auto", progress=False)
     np.testing.assert_array_equal(whole.W12.values, resumed.W12.values)

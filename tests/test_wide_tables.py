@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from markovblanket.given import from_mixed, from_table
+from markovblanket.fitting.data import from_mixed, from_table
 from markovblanket.model.copula.latent import Copula
 from markovblanket.model.copula.margins import normal_scores
 from markovblanket.model.scatter import from_columns, rotated

@@ -25,14 +25,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from markovblanket.estimate import estimate
-    from markovblanket.estimator import MarkovBlanket
+    from markovblanket.fitting.estimate import estimate
+    from markovblanket.fitting.resume import load, resume, status
+    from markovblanket.fitting.second_look import second_look
+    from markovblanket.fitting.sklearn_estimator import MarkovBlanket
     from markovblanket.posterior.diagnostics import ConvergenceWarning
     from markovblanket.posterior.difference import difference
     from markovblanket.posterior.posterior import Posterior
     from markovblanket.priors import Horseshoe, Laplace, Normal, SpikeSlab
-    from markovblanket.resuming import load, resume, status
-    from markovblanket.second_look import second_look
     from markovblanket.simulate import simulate
     from markovblanket.solvers import Dense, Dual
 
@@ -44,18 +44,18 @@ _HOME = {
     "Dual": "solvers",
     "Horseshoe": "priors",
     "Laplace": "priors",
-    "MarkovBlanket": "estimator",
+    "MarkovBlanket": "fitting.sklearn_estimator",
     "Normal": "priors",
     "Posterior": "posterior.posterior",
     "SpikeSlab": "priors",
     "difference": "posterior.difference",
-    "estimate": "estimate",
-    "load": "resuming",
-    "resume": "resuming",
-    "scan": "scan",
-    "second_look": "second_look",
+    "estimate": "fitting.estimate",
+    "load": "fitting.resume",
+    "resume": "fitting.resume",
+    "scan": "fitting.scan",
+    "second_look": "fitting.second_look",
     "simulate": "simulate",
-    "status": "resuming",
+    "status": "fitting.resume",
 }
 
 # Modules that are used as they are: ``markovblanket.plots.blanket(posterior)``.

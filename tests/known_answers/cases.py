@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from known_answers.exact import Array, Data
-from markovblanket.chains import run
+from markovblanket.chains import run as run_chains
 from markovblanket.contracts import Prior, Problem, Solver
 from markovblanket.model import scatter
 from markovblanket.solvers import Dense, Dual
@@ -27,7 +27,7 @@ runs = pytest.mark.parametrize(
 def run(data: Data, prior: Prior, solver: Solver, draws: int, seed: int = 5) -> dict[str, Array]:
     """``draws`` sweeps of each of two chains."""
     problem = Problem(scatter.from_matrix(data.S, data.n, data.p), prior, solver)
-    return dict(run.run(problem, run.Schedule(WARMUP, draws), chains=CHAINS, seed=seed))
+    return dict(run_chains.run(problem, run_chains.Schedule(WARMUP, draws), chains=CHAINS, seed=seed))
 
 
 def gaussian_data(seed: int, n: int, p: int, q: int) -> Data:

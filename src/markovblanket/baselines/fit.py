@@ -9,11 +9,11 @@ import numpy as np
 from markovblanket.baselines.sampler import GraphicalLasso, WholeNetwork
 from markovblanket.chains.run import Schedule
 from markovblanket.contracts import Array, Scatter
-from markovblanket.given import from_table
-from markovblanket.keeping import decide
+from markovblanket.fitting.data import from_table
+from markovblanket.fitting.keep import decide
+from markovblanket.fitting.task import Task, described
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.seeds import checked_seed
-from markovblanket.task import Task, described
 from markovblanket.threads import one_thread
 
 

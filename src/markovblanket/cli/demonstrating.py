@@ -8,7 +8,7 @@ from rich.console import Console
 
 from markovblanket import __version__
 from markovblanket.cli import folders, results, summary
-from markovblanket.demo import fit_clinic, write
+from markovblanket.cli.clinic import fit_clinic, write
 
 FILES = ("table.csv", "truth.csv", folders.SETTINGS, *results.FILES)
 

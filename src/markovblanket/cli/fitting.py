@@ -20,10 +20,11 @@ import joblib
 import numpy as np
 import pandas as pd
 
-from markovblanket import __version__, checkpoints
+from markovblanket import __version__
 from markovblanket.cli import asking, folders, results, summary
 from markovblanket.cli.asking import BadInput
-from markovblanket.estimate import estimate
+from markovblanket.fitting import run_folder
+from markovblanket.fitting.estimate import estimate
 from markovblanket.locks import locked
 from markovblanket.posterior import storage
 from markovblanket.posterior.diagnostics import ConvergenceWarning, Diagnostics
@@ -142,9 +143,9 @@ def begun(checkpoint: Path, question: Question) -> Iterator[None]:
             shutil.rmtree(before, ignore_errors=True)
             checkpoint.rename(before)
     checkpoint.mkdir(parents=True)
-    note = checkpoint / f"{checkpoints.NOTE}.part"
+    note = checkpoint / f"{run_folder.NOTE}.part"
     note.write_text(json.dumps(asdict(question), default=str), encoding="utf-8")
-    note.rename(checkpoint / checkpoints.NOTE)
+    note.rename(checkpoint / run_folder.NOTE)
     try:
         yield
     except BadInput:

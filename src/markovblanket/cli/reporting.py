@@ -8,8 +8,8 @@ import click
 
 from markovblanket.cli import results
 from markovblanket.cli.asking import BadInput
+from markovblanket.fitting.resume import load
 from markovblanket.posterior.posterior import Posterior
-from markovblanket.resuming import load
 
 
 def run(run: Path, out: Path | None, quiet: bool) -> int:

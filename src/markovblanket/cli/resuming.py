@@ -11,13 +11,13 @@ from typing import Any
 import click
 import joblib
 
-from markovblanket import checkpoints
 from markovblanket.cli import folders, summary
 from markovblanket.cli.asking import BadInput
 from markovblanket.cli.fitting import UNWRITABLE, Log, Manner, Question, estimated, finished, noted
-from markovblanket.estimate import AUTO
+from markovblanket.fitting import run_folder
+from markovblanket.fitting.estimate import AUTO
+from markovblanket.fitting.resume import resume, status
 from markovblanket.posterior.posterior import Posterior
-from markovblanket.resuming import resume, status
 
 
 def run(run: Path, draws: int | str | None, budget: int, jobs: int | None, strict: bool, quiet: bool) -> int:
@@ -27,7 +27,7 @@ def run(run: Path, draws: int | str | None, budget: int, jobs: int | None, stric
         draws, budget = AUTO, question.run["budget"]
 
     def fit(folder: Path, log: Log) -> Posterior:
-        if not (run / folders.CHECKPOINT / checkpoints.PLAN).is_file():  # it was killed while it read its table
+        if not (run / folders.CHECKPOINT / run_folder.PLAN).is_file():  # it was killed while it read its table
             return estimated(
                 begun_anew(question, draws, budget), (run / folders.CHECKPOINT).resolve(), log, not quiet
             )
@@ -44,7 +44,7 @@ def begun_anew(question: Question, draws: int | str | None, budget: int) -> Ques
 
 def asked(run: Path) -> Question:
     """The question with which the run was begun."""
-    note = run / folders.CHECKPOINT / checkpoints.NOTE
+    note = run / folders.CHECKPOINT / run_folder.NOTE
     try:
         known: dict[str, Any] = json.loads(note.read_text(encoding="utf-8"))
         question = Question(**known)
@@ -73,7 +73,7 @@ def resumed(run: Path, draws: int | str | None, budget: int, jobs: int, progress
 def tell(run: Path) -> int:
     """How far a run is."""
     try:
-        if (plan := checkpoints.read(run)) is not None and (told := checkpoints.scanned(run, plan)):
+        if (plan := run_folder.read(run)) is not None and (told := run_folder.scanned(run, plan)):
             click.echo(told)
             return 0
         seen = status(run)

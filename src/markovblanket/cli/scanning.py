@@ -15,8 +15,8 @@ import numpy as np
 from markovblanket.cli import asking, folders, results, summary
 from markovblanket.cli.asking import BadInput
 from markovblanket.cli.fitting import NOT_CONVERGED, UNREADABLE, UNWRITABLE, beware_formulas, reason, warn
-from markovblanket.scan import EACH, scan
-from markovblanket.scanned import Scan
+from markovblanket.fitting.scan import EACH, scan
+from markovblanket.fitting.scanned import Scan
 
 FITS = "fits.csv"
 

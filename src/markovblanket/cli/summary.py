@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from markovblanket.demo import bar, sweeps, understood
+from markovblanket.cli.clinic import bar, sweeps, understood
 from markovblanket.posterior.diagnostics import Diagnostics
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.posterior.summaries import likelier

@@ -11,9 +11,9 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from markovblanket.contracts import Array
+from markovblanket.fitting.scanned import Scan
 from markovblanket.plots import layout
 from markovblanket.plots.network import box, drawn
-from markovblanket.scanned import Scan
 
 # Between the centres of neighbours, in inches.
 STEP = 1.1

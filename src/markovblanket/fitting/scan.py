@@ -12,23 +12,23 @@ import joblib
 import numpy as np
 import pandas as pd
 
-from markovblanket import checkpoints
 from markovblanket.chains import snapshots
 from markovblanket.chains.processes import all_done, shipped
 from markovblanket.chains.progress import counted
 from markovblanket.chains.run import Schedule, require_count, require_jobs
 from markovblanket.chains.snapshots import DamagedError, Record
 from markovblanket.contracts import Array, Prior, Solver
-from markovblanket.estimate import PRIORS, SOLVERS, chosen, problem_of
-from markovblanket.given import Given, as_they_are, digest, fingerprint_of, in_copula
-from markovblanket.keeping import Keeping
+from markovblanket.fitting import run_folder
+from markovblanket.fitting.data import Given, as_they_are, digest, fingerprint_of, in_copula
+from markovblanket.fitting.estimate import PRIORS, SOLVERS, chosen, problem_of
+from markovblanket.fitting.keep import Keeping
+from markovblanket.fitting.scanned import NUMBERS, Scan, gathered
+from markovblanket.fitting.task import Task, described, require_wish
 from markovblanket.posterior.posterior import Posterior
-from markovblanket.scanned import NUMBERS, Scan, gathered
 from markovblanket.seeds import checked_seed
 from markovblanket.tables.columns import Column
 from markovblanket.tables.names import Name, names_asked, split
 from markovblanket.tables.table import MixedTable, about, read_numbers, read_whole
-from markovblanket.task import Task, described, require_wish
 from markovblanket.threads import one_thread
 
 EACH = "each"
@@ -100,7 +100,7 @@ def scan(
     whole, sets = understood(table, queries, margins, kinds)
     again = False if isinstance(queries, str) and second_look == "auto" else second_look
     fits = Fits.of(whole, margins, *parts, Schedule(warmup, draws, thin), chains, again)
-    with opened(out, fits, sets, checkpoints.seed_of(out, checked_seed(seed))) as (seeds, folder):
+    with opened(out, fits, sets, run_folder.seed_of(out, checked_seed(seed))) as (seeds, folder):
         found = fits.run(sets, seeds, n_jobs, folder, progress)
     return gathered(found, sets, seeds, whole.order)
 
@@ -267,12 +267,12 @@ def opened(
     """A seed for each fit, by which estimate gives the same; and the folder for what they find, if any."""
     sequence = np.random.SeedSequence(seed)
     seeds = [seed_of(child) for child in sequence.spawn(len(sets))]
-    with checkpoints.held(out) as saver:
+    with run_folder.held(out) as saver:
         if saver is None:
             yield seeds, None
             return
-        checkpoints.begin(saver.folder, plan(fits, sets, sequence), lambda folder: None)
-        folder = saver.folder / checkpoints.FITS
+        run_folder.begin(saver.folder, plan(fits, sets, sequence), lambda folder: None)
+        folder = saver.folder / run_folder.FITS
         folder.mkdir(exist_ok=True)
         yield seeds, folder
 

@@ -13,7 +13,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from markovblanket.estimate import estimate
+from markovblanket.fitting.estimate import estimate
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.posterior.summaries import likelier
 from markovblanket.scoring import score

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from markovblanket import checkpoints
-from markovblanket.brief_look import other_ends
 from markovblanket.chains import snapshots
 from markovblanket.chains.run import Schedule, run
 from markovblanket.chains.snapshots import Saver
 from markovblanket.contracts import Array, Problem, Sampler
-from markovblanket.given import Given, digest
-from markovblanket.keeping import Keeping
+from markovblanket.fitting import run_folder
+from markovblanket.fitting.brief_look import other_ends
+from markovblanket.fitting.data import Given, digest
+from markovblanket.fitting.keep import Keeping
 from markovblanket.posterior.diagnostics import ConvergenceWarning
 from markovblanket.posterior.observed import Observed
 from markovblanket.posterior.posterior import Posterior
@@ -56,7 +56,7 @@ class Task:
 
     def run(self, n_jobs: int | None, progress: bool, checkpoint: str | Path | None = None) -> Posterior:
         """The posterior, and a warning unless its chains agree."""
-        with checkpoints.held(checkpoint) as saver:
+        with run_folder.held(checkpoint) as saver:
             posterior = self.looked_at_again(self.sampled(n_jobs, progress, saver), n_jobs)
         warn_unless_converged(posterior)
         return posterior
@@ -66,7 +66,7 @@ class Task:
     ) -> Posterior:
         """The same, with twice as many draws again and again until the chains agree, or the sweeps are used up."""
         elsewhere = tempfile.TemporaryDirectory(prefix="markovblanket-")
-        with elsewhere as folder, checkpoints.held(folder if checkpoint is None else checkpoint) as saver:
+        with elsewhere as folder, run_folder.held(folder if checkpoint is None else checkpoint) as saver:
             task, posterior = self, self.sampled(n_jobs, progress, saver)
             while not posterior.diagnostics().converged and task.may_double(budget):
                 task = replace(task, schedule=task.schedule.doubled)
@@ -82,7 +82,7 @@ class Task:
     def sampled(self, n_jobs: int | None, progress: bool, saver: Saver | None = None) -> Posterior:
         """Run the chains, and name what they drew."""
         if saver is not None:
-            checkpoints.begin(saver.folder, self.plan_in(saver.folder), self.write_data)
+            run_folder.begin(saver.folder, self.plan_in(saver.folder), self.write_data)
         arrays = run(
             self.problem,
             self.schedule,
@@ -113,9 +113,9 @@ class Task:
     def write_data(self, folder: Path) -> None:
         """All that is needed to go on without the table itself."""
         table = self.observed(np.empty((1, 1, self.given.table.n, 0))).to_datasets()["table"]
-        table.to_zarr(folder / checkpoints.TABLE, mode="w", zarr_format=2, consolidated=True)
+        table.to_zarr(folder / run_folder.TABLE, mode="w", zarr_format=2, consolidated=True)
         if self.given.matrix is not None:
-            snapshots.write(folder / checkpoints.MATRIX, {"matrix": self.given.matrix})
+            snapshots.write(folder / run_folder.MATRIX, {"matrix": self.given.matrix})
 
     def posterior(self, arrays: dict[str, Array]) -> Posterior:
         """What the chains drew, with names."""

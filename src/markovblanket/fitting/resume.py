@@ -12,22 +12,23 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from markovblanket import checkpoints, seals
+from markovblanket import seals
 from markovblanket.chains import snapshots
 from markovblanket.chains.run import SAMPLING, WARMUP, Schedule, still_kept
 from markovblanket.chains.snapshots import DamagedError, Record, Saver, part
 from markovblanket.chains.stores import EFFORT, KeepDraws, MemoryStore
-from markovblanket.checkpoints import Plan
 from markovblanket.contracts import Array, Problem
-from markovblanket.estimate import AUTO, PRIORS, SOLVERS
-from markovblanket.given import Given, as_they_are, from_scatter, in_copula
-from markovblanket.keeping import Keeping
+from markovblanket.fitting import run_folder
+from markovblanket.fitting.data import Given, as_they_are, from_scatter, in_copula
+from markovblanket.fitting.estimate import AUTO, PRIORS, SOLVERS
+from markovblanket.fitting.keep import Keeping
+from markovblanket.fitting.run_folder import Plan
+from markovblanket.fitting.task import Task
 from markovblanket.locks import is_running
 from markovblanket.posterior import posterior
 from markovblanket.posterior.observed import Observed
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.posterior.summaries import convergence
-from markovblanket.task import Task
 from markovblanket.threads import one_thread
 
 
@@ -71,7 +72,7 @@ def resume(
     >>> bool((longer.W12[:, :400] == short.W12).all()), longer
     (True, <Posterior: 1 query and 5 other variables, 4 chains of 600 draws>)
     """
-    folder = checkpoints.located(folder)
+    folder = run_folder.located(folder)
     task = task_in(folder)
     if draws == AUTO:
         return task.run_until_converged(budget, n_jobs, progress, folder)
@@ -88,8 +89,8 @@ def load(path: str | Path) -> Posterior:
     Of a run that has not ended, these are the draws that all its chains have in their last snapshots. If it keeps
     a summary, nothing can be read before its end.
     """
-    path = checkpoints.located(path)
-    if checkpoints.read(path) is None:
+    path = run_folder.located(path)
+    if run_folder.read(path) is None:
         return posterior.load(path)
     seen, task = status(path), task_in(path)
     if seen.finished:
@@ -114,10 +115,10 @@ def drawn(folder: Path, chain: int, schedule: Schedule) -> MemoryStore:
 
 def task_in(folder: str | Path) -> Task:
     """The run that was begun there."""
-    plan = checkpoints.read(folder)
+    plan = run_folder.read(folder)
     if plan is None:
-        raise FileNotFoundError(f"{folder} has no checkpoint: there is no {checkpoints.PLAN}")
-    if told := checkpoints.scanned(folder, plan):
+        raise FileNotFoundError(f"{folder} has no checkpoint: there is no {run_folder.PLAN}")
+    if told := run_folder.scanned(folder, plan):
         raise ValueError(told)
     with one_thread:  # as when it was begun
         given = given_in(Path(folder), plan)
@@ -134,10 +135,10 @@ def task_in(folder: str | Path) -> Task:
 
 def given_in(folder: Path, plan: Plan) -> Given:
     """The data, from their copy."""
-    seals.check(folder / checkpoints.TABLE)
-    whole = xr.open_zarr(folder / checkpoints.TABLE, consolidated=True, chunks=None).load()
+    seals.check(folder / run_folder.TABLE)
+    whole = xr.open_zarr(folder / run_folder.TABLE, consolidated=True, chunks=None).load()
     table = Observed.from_datasets(whole, xr.Dataset({"latent": ((), 0.0)})).table
-    if matrix := snapshots.read(folder / checkpoints.MATRIX):
+    if matrix := snapshots.read(folder / run_folder.MATRIX):
         given = from_scatter(snapshots.entry(matrix, "matrix"), plan["data"]["n"], list(table.query), table.order)
     elif plan["margins"] == "gaussian":
         given = as_they_are(table)
@@ -201,11 +202,11 @@ class Status:
 
 def status(folder: str | Path) -> Status:
     """How far a run with a checkpoint has come, as of its last snapshots; it may be running meanwhile."""
-    folder = checkpoints.located(folder)
-    plan = checkpoints.read(folder)
+    folder = run_folder.located(folder)
+    plan = run_folder.read(folder)
     if plan is None:
-        raise FileNotFoundError(f"{folder} has no checkpoint: there is no {checkpoints.PLAN}")
-    if told := checkpoints.scanned(folder, plan):
+        raise FileNotFoundError(f"{folder} has no checkpoint: there is no {run_folder.PLAN}")
+    if told := run_folder.scanned(folder, plan):
         raise ValueError(told)
     schedule = Schedule(*(plan[name] for name in ("warmup", "draws", "thin")))
     seen = [reached(Path(folder), chain, schedule) for chain in range(plan["chains"])]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from markovblanket.contracts import Array, Prior, Solver
-from markovblanket.estimate import estimate
+from markovblanket.fitting.estimate import estimate
 from markovblanket.posterior import selection
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.posterior.prediction import coefficients

@@ -21,7 +21,7 @@ from markovblanket.chains.run import Schedule, require_count, run
 from markovblanket.chains.snapshots import Record
 from markovblanket.chains.stores import Chain, KeepDraws, MemoryStore
 from markovblanket.contracts import Array, Draw, Problem
-from markovblanket.given import as_they_are, in_copula
+from markovblanket.fitting.data import as_they_are, in_copula
 from markovblanket.posterior import edge_statistics
 from markovblanket.posterior.diagnostics import MAX_RHAT, ConvergenceWarning
 from markovblanket.posterior.labels import edge_name

@@ -13,10 +13,10 @@ from markovblanket.chains.interruption import between_sweeps
 from markovblanket.chains.processes import all_done, shipped
 from markovblanket.chains.run import Schedule
 from markovblanket.contracts import Array
+from markovblanket.fitting.second_look import candidates, prior_of
 from markovblanket.model import lone
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.priors import SpikeSlab
-from markovblanket.second_look import candidates, prior_of
 from markovblanket.tables.names import Name
 from markovblanket.threads import one_thread
 

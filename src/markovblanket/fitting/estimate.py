@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovblanket import checkpoints
 from markovblanket.chains.run import Schedule, require_count, require_jobs
 from markovblanket.contracts import Prior, Problem, Solver
-from markovblanket.given import Given, understood
-from markovblanket.keeping import decide
+from markovblanket.fitting import run_folder
+from markovblanket.fitting.data import Given, understood
+from markovblanket.fitting.keep import decide
+from markovblanket.fitting.task import Task, described
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.priors import Horseshoe, Laplace, Normal, SpikeSlab
 from markovblanket.seeds import checked_seed
 from markovblanket.solvers import Dense, Dual
-from markovblanket.task import Task, described
 from markovblanket.threads import one_thread
 
 PRIORS = {"horseshoe": Horseshoe, "laplace": Laplace, "normal": Normal, "spike-slab": SpikeSlab}
@@ -128,10 +128,10 @@ def estimate(
     >>> sorted(posterior.blanket())
     ['Q1', 'Q2']
     """
-    checkpoints.refuse_no_path(checkpoint)
+    run_folder.refuse_no_path(checkpoint)
     require_jobs(n_jobs)
     schedule, most = schedules(warmup, draws, thin, budget, checkpoint)
-    seeds = np.random.SeedSequence(checkpoints.seed_of(checkpoint, checked_seed(seed)))
+    seeds = np.random.SeedSequence(run_folder.seed_of(checkpoint, checked_seed(seed)))
     parts = chosen(prior, PRIORS, "prior", Prior), chosen(solver, SOLVERS, "solver", Solver)
     with one_thread:  # as in the chains: the last bits must not depend on the number of cores
         given = understood(table, query, margins, kinds, scatter, n, names)
@@ -154,7 +154,7 @@ def schedules(
             raise ValueError(f"draws={draws!r}: a whole number, or {AUTO!r}")
         return Schedule(warmup, draws, thin), Schedule(warmup, draws, thin)
     require_count("budget", budget, 1)
-    begun = None if checkpoint is None else checkpoints.read(checkpoint)
+    begun = None if checkpoint is None else run_folder.read(checkpoint)
     first = Schedule(warmup, FIRST if begun is None else begun["draws"], thin)
     if first.sweeps > budget:
         raise ValueError(f"budget={budget}: {warmup} sweeps of warm-up and {first.draws} draws are more than that")
