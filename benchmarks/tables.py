@@ -13,7 +13,7 @@ from markovblanket.fitting.data import from_mixed
 from markovblanket.model.copula.latent import Copula
 from markovblanket.model.scatter import from_columns
 from markovblanket.priors import Horseshoe, Laplace, SpikeSlab
-from markovblanket.simulate import simulate
+from markovblanket.simulation import simulate
 from markovblanket.solvers import Dual
 from markovblanket.tables.columns import Column
 

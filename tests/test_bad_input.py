@@ -23,8 +23,10 @@ import polars as pl
 import pytest
 
 import markovblanket as mb
-from markovblanket.cli import fitting, main, results
-from markovblanket.cli.asking import in_options
+from markovblanket.cli import files as results
+from markovblanket.cli import fit as fitting
+from markovblanket.cli import main
+from markovblanket.cli.options import in_options
 from markovblanket.tables import files
 from markovblanket.tables.frames import shown
 

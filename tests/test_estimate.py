@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import markovblanket as mb
-from markovblanket.simulate import simulate
+from markovblanket.simulation import simulate
 
 # Short runs are the point here, so an unconverged one is no news.
 pytestmark = pytest.mark.filterwarnings("ignore::markovblanket.ConvergenceWarning")

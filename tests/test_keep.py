@@ -25,7 +25,7 @@ from markovblanket.posterior import arviz_bridge, storage
 from markovblanket.posterior.labels import name_axes, name_streams
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.priors import Laplace
-from markovblanket.simulate import simulate
+from markovblanket.simulation import simulate
 from markovblanket.solvers import Dual
 
 # Short runs are the point here, so an unconverged one is no news.

@@ -13,7 +13,7 @@ from matplotlib import pyplot as plt
 
 import markovblanket as mb
 from markovblanket import plots
-from markovblanket.plots.runs import autocorrelations
+from markovblanket.plots.chains import autocorrelations
 from markovblanket.plots.style import NEGATIVE, POSITIVE
 
 

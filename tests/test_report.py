@@ -16,8 +16,10 @@ pytest.importorskip("matplotlib")
 
 import markovblanket as mb
 from markovblanket import report
-from markovblanket.plots.runs import autocorrelations
-from markovblanket.report import chains, choosing, sections
+from markovblanket.plots.chains import autocorrelations
+from markovblanket.report import curves as chains
+from markovblanket.report import sections
+from markovblanket.report import slider as choosing
 from reports import ALERT, NASTY, Page, crowded, fitted, nasty_table
 
 

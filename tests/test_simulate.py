@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 from scipy import linalg, stats
 
-from markovblanket.scoring import Score, score
-from markovblanket.simulate import _gaussian_rows, network, simulate
+from markovblanket._scoring import Score, score
+from markovblanket.simulation import _gaussian_rows, network, simulate
 
 ALARM = 1e-7
 

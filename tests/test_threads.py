@@ -20,10 +20,10 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import markovblanket as mb
+from markovblanket._determinism import OneThread, take_control
 from markovblanket.chains import snapshots
 from markovblanket.fitting import run_folder
 from markovblanket.model import sweep as gibbs
-from markovblanket.threads import OneThread, take_control
 
 pytestmark = pytest.mark.filterwarnings("ignore::markovblanket.ConvergenceWarning")
 SOURCE = Path(mb.__file__).parent

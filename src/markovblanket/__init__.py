@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from markovblanket.posterior.difference import difference
     from markovblanket.posterior.posterior import Posterior
     from markovblanket.priors import Horseshoe, Laplace, Normal, SpikeSlab
-    from markovblanket.simulate import simulate
+    from markovblanket.simulation import simulate
     from markovblanket.solvers import Dense, Dual
 
 __version__ = metadata.version("markovblanket")
@@ -54,7 +54,7 @@ _HOME = {
     "resume": "fitting.resume",
     "scan": "fitting.scan",
     "second_look": "fitting.second_look",
-    "simulate": "simulate",
+    "simulate": "simulation",
     "status": "fitting.resume",
 }
 

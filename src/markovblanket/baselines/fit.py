@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from markovblanket._determinism import one_thread
+from markovblanket._seeds import checked_seed
 from markovblanket.baselines.sampler import GraphicalLasso, WholeNetwork
 from markovblanket.chains.run import Schedule
 from markovblanket.contracts import Array, Scatter
@@ -13,8 +15,6 @@ from markovblanket.fitting.data import from_table
 from markovblanket.fitting.keep import decide
 from markovblanket.fitting.task import Task, described
 from markovblanket.posterior.posterior import Posterior
-from markovblanket.seeds import checked_seed
-from markovblanket.threads import one_thread
 
 
 def graphical_lasso(

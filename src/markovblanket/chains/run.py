@@ -10,6 +10,7 @@ from typing import Any
 import joblib
 import numpy as np
 
+from markovblanket._determinism import one_thread
 from markovblanket.chains.interruption import between_sweeps
 from markovblanket.chains.processes import persistently, shipped
 from markovblanket.chains.progress import Board
@@ -18,7 +19,6 @@ from markovblanket.chains.stores import Chain, Keep, KeepDraws
 from markovblanket.chains.streaming import Moments
 from markovblanket.contracts import Array, Draw, Problem, Sampler, Store
 from markovblanket.model.sweep import Blanket
-from markovblanket.threads import one_thread
 
 # How many numbers of latent columns a chain keeps, or up to twice as many, but not of fewer draws than so many.
 LATENT_NUMBERS, LATENT_LEAST = 2**22, 5

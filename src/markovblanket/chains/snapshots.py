@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovblanket._files.locks import Leash
 from markovblanket.contracts import ChainState, Columns
-from markovblanket.locks import Leash
 
 Record = dict[str, npt.NDArray[Any]]
 

@@ -13,11 +13,11 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from markovblanket._scoring import score
 from markovblanket.fitting.estimate import estimate
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.posterior.summaries import likelier
-from markovblanket.scoring import score
-from markovblanket.simulate import Simulated, simulate
+from markovblanket.simulation import Simulated, simulate
 
 TRAITS = ["age", "sex", "stage", "lymph_nodes", "survival"]
 STAGES = ["I", "II", "III", "IV"]

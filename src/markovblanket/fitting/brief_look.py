@@ -9,6 +9,7 @@ import joblib
 import numpy as np
 import pandas as pd
 
+from markovblanket._determinism import one_thread
 from markovblanket.chains.interruption import between_sweeps
 from markovblanket.chains.processes import all_done, shipped
 from markovblanket.chains.run import Schedule
@@ -18,7 +19,6 @@ from markovblanket.model import lone
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.priors import SpikeSlab
 from markovblanket.tables.names import Name
-from markovblanket.threads import one_thread
 
 # Candidates, multiplications at most.
 LEAST = 0.05

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from markovblanket._determinism import one_thread
+from markovblanket._seeds import checked_seed
 from markovblanket.chains.run import Schedule, require_count, require_jobs
 from markovblanket.contracts import Prior, Problem, Solver
 from markovblanket.fitting import run_folder
@@ -19,9 +21,7 @@ from markovblanket.fitting.keep import decide
 from markovblanket.fitting.task import Task, described
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.priors import Horseshoe, Laplace, Normal, SpikeSlab
-from markovblanket.seeds import checked_seed
 from markovblanket.solvers import Dense, Dual
-from markovblanket.threads import one_thread
 
 PRIORS = {"horseshoe": Horseshoe, "laplace": Laplace, "normal": Normal, "spike-slab": SpikeSlab}
 AUTO, FIRST = "auto", 1000

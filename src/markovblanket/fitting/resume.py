@@ -12,7 +12,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from markovblanket import seals
+from markovblanket._determinism import one_thread
+from markovblanket._files import checksums
+from markovblanket._files.locks import is_running
 from markovblanket.chains import snapshots
 from markovblanket.chains.run import SAMPLING, WARMUP, Schedule, still_kept
 from markovblanket.chains.snapshots import DamagedError, Record, Saver, part
@@ -24,12 +26,10 @@ from markovblanket.fitting.estimate import AUTO, PRIORS, SOLVERS
 from markovblanket.fitting.keep import Keeping
 from markovblanket.fitting.run_folder import Plan
 from markovblanket.fitting.task import Task
-from markovblanket.locks import is_running
 from markovblanket.posterior import posterior
 from markovblanket.posterior.observed import Observed
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.posterior.summaries import convergence
-from markovblanket.threads import one_thread
 
 
 def resume(
@@ -135,7 +135,7 @@ def task_in(folder: str | Path) -> Task:
 
 def given_in(folder: Path, plan: Plan) -> Given:
     """The data, from their copy."""
-    seals.check(folder / run_folder.TABLE)
+    checksums.check(folder / run_folder.TABLE)
     whole = xr.open_zarr(folder / run_folder.TABLE, consolidated=True, chunks=None).load()
     table = Observed.from_datasets(whole, xr.Dataset({"latent": ((), 0.0)})).table
     if matrix := snapshots.read(folder / run_folder.MATRIX):

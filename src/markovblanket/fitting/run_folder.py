@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from markovblanket import seals
+from markovblanket._files import checksums
+from markovblanket._files.locks import LOCK, locked
 from markovblanket.chains.division import can_grow
 from markovblanket.chains.snapshots import DRAFTS, DamagedError, Saver
-from markovblanket.locks import LOCK, locked
 from markovblanket.posterior import storage
 
 PLAN, TABLE, MATRIX, NOTE = "plan.json", "table.zarr", "scatter.npz", "note.json"
@@ -60,7 +60,7 @@ def prepare(folder: Path, write_data: Callable[[Path], None]) -> None:
     (folder / MATRIX).unlink(missing_ok=True)
     write_data(folder)
     if (folder / TABLE).exists():  # a scan has none
-        seals.write(folder / TABLE)
+        checksums.write(folder / TABLE)
 
 
 def write(folder: Path, plan: Mapping[str, Any]) -> None:

@@ -12,6 +12,8 @@ import joblib
 import numpy as np
 import pandas as pd
 
+from markovblanket._determinism import one_thread
+from markovblanket._seeds import checked_seed
 from markovblanket.chains import snapshots
 from markovblanket.chains.processes import all_done, shipped
 from markovblanket.chains.progress import counted
@@ -25,11 +27,9 @@ from markovblanket.fitting.keep import Keeping
 from markovblanket.fitting.scanned import NUMBERS, Scan, gathered
 from markovblanket.fitting.task import Task, described, require_wish
 from markovblanket.posterior.posterior import Posterior
-from markovblanket.seeds import checked_seed
 from markovblanket.tables.columns import Column
 from markovblanket.tables.names import Name, names_asked, split
 from markovblanket.tables.table import MixedTable, about, read_numbers, read_whole
-from markovblanket.threads import one_thread
 
 EACH = "each"
 # Pairs that are not selected are in the table of a scan from this probability on.

@@ -16,6 +16,8 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import expit, logit
 
+from markovblanket._determinism import one_thread
+from markovblanket._seeds import checked_seed
 from markovblanket.chains.processes import all_done, shipped
 from markovblanket.chains.run import Schedule, require_count, run
 from markovblanket.chains.snapshots import Record
@@ -29,11 +31,9 @@ from markovblanket.posterior.posterior import Posterior
 from markovblanket.posterior.selection import DEFAULT_LEVEL
 from markovblanket.posterior.summaries import convergence, take
 from markovblanket.priors import SpikeSlab
-from markovblanket.seeds import checked_seed
 from markovblanket.solvers import Dual
 from markovblanket.tables.names import Name
 from markovblanket.tables.table import MixedTable, about
-from markovblanket.threads import one_thread
 
 
 def second_look(

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from markovblanket._determinism import one_thread
 from markovblanket.chains import snapshots
 from markovblanket.chains.run import Schedule, run
 from markovblanket.chains.snapshots import Saver
@@ -25,7 +26,6 @@ from markovblanket.fitting.keep import Keeping
 from markovblanket.posterior.diagnostics import ConvergenceWarning
 from markovblanket.posterior.observed import Observed
 from markovblanket.posterior.posterior import Posterior
-from markovblanket.threads import one_thread
 
 # The branch of the seed's tree on which second looks are; those of the chains are counted from 0.
 SECOND = 2**31

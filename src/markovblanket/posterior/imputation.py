@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from markovblanket._determinism import one_thread
 from markovblanket.contracts import Array
 from markovblanket.model.copula import conditional_cells
 from markovblanket.model.copula.transforms import Scale, Steps
@@ -19,7 +20,6 @@ from markovblanket.posterior.prediction import Fit
 from markovblanket.posterior.summaries import describe, describe_levels
 from markovblanket.tables.columns import Column, key
 from markovblanket.tables.names import Name
-from markovblanket.threads import one_thread
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from markovblanket._determinism import one_thread
+from markovblanket._seeds import checked_seed
 from markovblanket.posterior import arviz_bridge, edge_statistics, html, reported, storage
 from markovblanket.posterior.answers import EdgeAnswers
 from markovblanket.posterior.diagnostics import ConvergenceWarning, Diagnostics, diagnose
@@ -21,8 +23,6 @@ from markovblanket.posterior.prediction import Fit, Prediction
 from markovblanket.posterior.predictive_checks import predictive_checks
 from markovblanket.posterior.selection import DEFAULT_LEVEL
 from markovblanket.posterior.summaries import describe, stacked, take
-from markovblanket.seeds import checked_seed
-from markovblanket.threads import one_thread
 
 
 class Posterior(EdgeAnswers):

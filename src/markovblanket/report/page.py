@@ -14,11 +14,12 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from markovblanket.plots.runs import CHAINS
+from markovblanket.plots.chains import CHAINS
 from markovblanket.plots.style import NEGATIVE, POSITIVE, QUERY
 from markovblanket.posterior.numerals import figure, number, percent, rhat, signed
 from markovblanket.posterior.posterior import Posterior
-from markovblanket.report import chains, choosing, picture, sections
+from markovblanket.report import curves, picture, sections
+from markovblanket.report import slider as choosing
 
 # Within a script element these could end it, or a line of it; as escapes they mean the same to a JSON reader.
 UNSAFE = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
@@ -96,8 +97,8 @@ def payload(
         "names": [node["name"] for node in drawn["nodes"]],
         "ends": [line["ends"] for line in drawn["lines"]],
         "stages": drawn["stages"],
-        "edges": {name: [chains.significant(value) for value in every[name].astype(float)] for name in COLUMNS},
-        "curves": chains.curves(posterior, numbered(edges, inner.head(30))),
+        "edges": {name: [curves.significant(value) for value in every[name].astype(float)] for name in COLUMNS},
+        "curves": curves.curves(posterior, numbered(edges, inner.head(30))),
         "chainColours": CHAINS,
     }
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import linalg, stats
 
-from markovblanket.seeds import checked_seed
+from markovblanket._seeds import checked_seed
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]

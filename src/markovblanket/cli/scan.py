@@ -12,9 +12,17 @@ import joblib
 import networkx as nx
 import numpy as np
 
-from markovblanket.cli import asking, folders, results, summary
-from markovblanket.cli.asking import BadInput
-from markovblanket.cli.fitting import NOT_CONVERGED, UNREADABLE, UNWRITABLE, beware_formulas, reason, warn
+from markovblanket.cli import files, output_folder, screen
+from markovblanket.cli import options as asking
+from markovblanket.cli.fit import (
+    NOT_CONVERGED,
+    UNREADABLE,
+    UNWRITABLE,
+    beware_formulas,
+    reason,
+    warn,
+)
+from markovblanket.cli.options import BadInput
 from markovblanket.fitting.scan import EACH, scan
 from markovblanket.fitting.scanned import Scan
 
@@ -39,7 +47,7 @@ def run(
     begin, after = time.perf_counter(), "the same command goes on from there"
     jobs = jobs or joblib.cpu_count()
     options |= {"kinds": asking.kinds(kind), "out": out, "n_jobs": jobs, "progress": not quiet}
-    with folders.told(after), folders.terminable():
+    with output_folder.told(after), output_folder.terminable():
         with workers(dask):
             found = scanned(table, sets or EACH, options)
         written = write(out, found, rule)
@@ -83,24 +91,24 @@ def workers(address: str | None) -> Iterator[None]:
 
 def write(out: Path, found: Scan, rule: str) -> list[str]:
     """The edges, the fits, and the network as a graph and as a picture."""
-    results.inert(found.edges(rule)).to_csv(out / results.EDGES, index=False)
+    files.inert(found.edges(rule)).to_csv(out / files.EDGES, index=False)
     names = found.fits["query"].map(lambda query: ", ".join(map(str, query)))
-    results.inert(found.fits.assign(query=names)).to_csv(out / FITS, index=False)
-    nx.write_graphml(results.printable(found.graph(rule)), out / results.GRAPH)
-    if not results.possible(results.PICTURE):
-        return [results.EDGES, FITS, results.GRAPH]
-    from markovblanket.plots import whole
+    files.inert(found.fits.assign(query=names)).to_csv(out / FITS, index=False)
+    nx.write_graphml(files.printable(found.graph(rule)), out / files.GRAPH)
+    if not files.possible(files.PICTURE):
+        return [files.EDGES, FITS, files.GRAPH]
+    from markovblanket.plots import whole_network
 
-    results.draw_by(out / results.PICTURE, lambda: whole(found, rule))
-    return [results.EDGES, FITS, results.GRAPH, results.PICTURE]
+    files.draw_by(out / files.PICTURE, lambda: whole_network(found, rule))
+    return [files.EDGES, FITS, files.GRAPH, files.PICTURE]
 
 
 def tell(found: Scan, rule: str, time: str, written: str) -> None:
     """What was found, on a screen."""
-    console, edges = summary.screen(), found.edges(rule)
-    console.print(summary.edge_table(edges) if len(edges) else "No edge is selected.\n")
-    if len(edges) > summary.MOST:
-        console.print(f"and {len(edges) - summary.MOST:,} more, in {results.EDGES}")
+    console, edges = screen.screen(), found.edges(rule)
+    console.print(screen.edge_table(edges) if len(edges) else "No edge is selected.\n")
+    if len(edges) > screen.MOST:
+        console.print(f"and {len(edges) - screen.MOST:,} more, in {files.EDGES}")
     seen = "any fit that looked at it" if rule == "or" else "every fit that looked at it"
     console.print(f"{len(found.fits):,} fits {time}; an edge is one that was selected by {seen}.")
     console.print(written)

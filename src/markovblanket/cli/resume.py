@@ -11,9 +11,9 @@ from typing import Any
 import click
 import joblib
 
-from markovblanket.cli import folders, summary
-from markovblanket.cli.asking import BadInput
-from markovblanket.cli.fitting import UNWRITABLE, Log, Manner, Question, estimated, finished, noted
+from markovblanket.cli import output_folder, screen
+from markovblanket.cli.fit import UNWRITABLE, Log, Manner, Question, estimated, finished, noted
+from markovblanket.cli.options import BadInput
 from markovblanket.fitting import run_folder
 from markovblanket.fitting.estimate import AUTO
 from markovblanket.fitting.resume import resume, status
@@ -27,9 +27,11 @@ def run(run: Path, draws: int | str | None, budget: int, jobs: int | None, stric
         draws, budget = AUTO, question.run["budget"]
 
     def fit(folder: Path, log: Log) -> Posterior:
-        if not (run / folders.CHECKPOINT / run_folder.PLAN).is_file():  # it was killed while it read its table
+        if not (
+            run / output_folder.CHECKPOINT / run_folder.PLAN
+        ).is_file():  # it was killed while it read its table
             return estimated(
-                begun_anew(question, draws, budget), (run / folders.CHECKPOINT).resolve(), log, not quiet
+                begun_anew(question, draws, budget), (run / output_folder.CHECKPOINT).resolve(), log, not quiet
             )
         log(f"resumed: {status(run).sentence}")
         return resumed(run, draws, budget, jobs or joblib.cpu_count(), not quiet, log)
@@ -44,7 +46,7 @@ def begun_anew(question: Question, draws: int | str | None, budget: int) -> Ques
 
 def asked(run: Path) -> Question:
     """The question with which the run was begun."""
-    note = run / folders.CHECKPOINT / run_folder.NOTE
+    note = run / output_folder.CHECKPOINT / run_folder.NOTE
     try:
         known: dict[str, Any] = json.loads(note.read_text(encoding="utf-8"))
         question = Question(**known)
@@ -66,7 +68,7 @@ def resumed(run: Path, draws: int | str | None, budget: int, jobs: int, progress
         if getattr(error, "errno", None) in UNWRITABLE:
             raise
         raise BadInput(str(error)) from error
-    log(summary.understood(posterior))
+    log(screen.understood(posterior))
     return posterior
 
 

@@ -21,11 +21,12 @@ import numpy as np
 import pandas as pd
 
 from markovblanket import __version__
-from markovblanket.cli import asking, folders, results, summary
-from markovblanket.cli.asking import BadInput
+from markovblanket._files.locks import locked
+from markovblanket.cli import files, output_folder, screen
+from markovblanket.cli import options as asking
+from markovblanket.cli.options import BadInput
 from markovblanket.fitting import run_folder
 from markovblanket.fitting.estimate import estimate
-from markovblanket.locks import locked
 from markovblanket.posterior import storage
 from markovblanket.posterior.diagnostics import ConvergenceWarning, Diagnostics
 from markovblanket.posterior.posterior import Posterior
@@ -37,7 +38,7 @@ DISK = "disk"
 UNREADABLE = (ValueError, OSError, ImportError, EOFError, zlib.error)
 # What the disk says if it is the one to blame.
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
-FILES = (*results.FILES, folders.SETTINGS, folders.CHECKPOINT, folders.BEFORE, LOG)
+FILES = (*files.FILES, output_folder.SETTINGS, output_folder.CHECKPOINT, output_folder.BEFORE, LOG)
 
 
 @dataclass(frozen=True)
@@ -93,31 +94,31 @@ def asked(**typed: Any) -> tuple[Question, Manner]:
 def run(question: Question, manner: Manner) -> int:
     """Fit, write everything, and tell what was found; the exit code."""
     out = manner.out.expanduser().resolve()
-    folders.refuse(out, FILES, manner.force, "fit")
+    output_folder.refuse(out, FILES, manner.force, "fit")
 
     def fit(folder: Path, log: Log) -> Posterior:
-        with begun(out / folders.CHECKPOINT, question):
-            return estimated(question, out / folders.CHECKPOINT, log, progress=not manner.quiet)
+        with begun(out / output_folder.CHECKPOINT, question):
+            return estimated(question, out / output_folder.CHECKPOINT, log, progress=not manner.quiet)
 
     return finished(question, replace(manner, force=True), fit)
 
 
 def finished(question: Question, manner: Manner, fit: Callable[[Path, Log], Posterior]) -> int:
     """What becomes of a fit: all files, and a summary; the exit code."""
-    for file in results.left_out():
+    for file in files.left_out():
         warn(file)
     after = f"markovblanket resume {manner.out} goes on from the last checkpoint"
-    checkpoint = manner.out.expanduser().resolve() / folders.CHECKPOINT
-    with ExitStack() as held, folders.draft(manner.out, FILES, manner.force, "fit", after) as folder:
+    checkpoint = manner.out.expanduser().resolve() / output_folder.CHECKPOINT
+    with ExitStack() as held, output_folder.draft(manner.out, FILES, manner.force, "fit", after) as folder:
         log = Log(folder / LOG)
         posterior = fit(folder, log)
         held.enter_context(alone(checkpoint))
         edges, diagnostics = posterior.edges(**question.rule), posterior.diagnostics()
         write(folder, question, posterior, edges, diagnostics, log)
-        folders.link(checkpoint, folder / folders.CHECKPOINT)
-        written, seconds = summary.files(manner.out, folder), time.perf_counter() - log.begin
+        output_folder.link(checkpoint, folder / output_folder.CHECKPOINT)
+        written, seconds = screen.files(manner.out, folder), time.perf_counter() - log.begin
     if not manner.quiet:
-        summary.tell(summary.screen(), posterior, edges, diagnostics, f"in {seconds:.0f} s", written)
+        screen.tell(screen.screen(), posterior, edges, diagnostics, f"in {seconds:.0f} s", written)
     beware(edges, diagnostics)
     return NOT_CONVERGED if manner.strict and not diagnostics.converged else 0
 
@@ -137,7 +138,7 @@ def alone(checkpoint: Path) -> Iterator[None]:
 def begun(checkpoint: Path, question: Question) -> Iterator[None]:
     """A folder for the run, with the question; gone again if that is bad input."""
     made = next(folder for folder in (checkpoint, *checkpoint.parents) if folder.parent.exists())
-    before = checkpoint.with_name(folders.BEFORE)
+    before = checkpoint.with_name(output_folder.BEFORE)
     if checkpoint.exists():
         with alone(checkpoint):
             shutil.rmtree(before, ignore_errors=True)
@@ -165,14 +166,14 @@ def write(
     log: Log,
 ) -> None:
     """All files, the log's last lines at the end."""
-    log(f"sampled; seed {posterior.settings['seed']}; {summary.verdict(diagnostics)}")
+    log(f"sampled; seed {posterior.settings['seed']}; {screen.verdict(diagnostics)}")
     for problem in diagnostics.problems:
         log(f"not converged: {problem}")
     with noted(log):
         if question.run["keep"] == DISK:
             take_draws(folder, posterior)
-        results.write(folder, posterior, edges, question.rule)
-    folders.write_settings(folder, {**question.settings, **posterior.settings})
+        files.write(folder, posterior, edges, question.rule)
+    output_folder.write_settings(folder, {**question.settings, **posterior.settings})
     log(f"{len(edges)} edges selected; written: {', '.join(sorted(entry.name for entry in folder.iterdir()))}")
 
 
@@ -180,9 +181,9 @@ def take_draws(folder: Path, posterior: Posterior) -> None:
     """The posterior whose draws were written as they came, without a copy, and under its own name."""
     source = storage.source_of(posterior.draws)
     assert source is not None
-    folders.link(source.parent, folder / results.POSTERIOR)
+    output_folder.link(source.parent, folder / files.POSTERIOR)
     posterior.settings["keep"] = {"asked": DISK, "kept": DISK, "why": "as asked"}
-    storage.write_settings(folder / results.POSTERIOR, posterior.settings)
+    storage.write_settings(folder / files.POSTERIOR, posterior.settings)
 
 
 def beware(edges: pd.DataFrame, diagnostics: Diagnostics) -> None:
@@ -194,9 +195,9 @@ def beware(edges: pd.DataFrame, diagnostics: Diagnostics) -> None:
 
 def beware_formulas(edges: pd.DataFrame) -> None:
     """Names are not quite what they were."""
-    if names := results.formulas(edges):
-        mark = f"{results.MARK}{names[0]}"
-        warn(f"{results.EDGES}: a spreadsheet would take {names[0]!r} for a formula, so it is written as {mark!r}")
+    if names := files.formulas(edges):
+        mark = f"{files.MARK}{names[0]}"
+        warn(f"{files.EDGES}: a spreadsheet would take {names[0]!r} for a formula, so it is written as {mark!r}")
 
 
 def estimated(question: Question, checkpoint: Path, log: Log, progress: bool) -> Posterior:
@@ -204,7 +205,7 @@ def estimated(question: Question, checkpoint: Path, log: Log, progress: bool) ->
     log(f"markovblanket {__version__}: {question.table}, query {', '.join(question.query)}")
     log(f"options: {question.run | {'kinds': question.kinds} | question.rule}")
     on_disk = question.run["keep"] == DISK
-    options = question.run | ({"keep": checkpoint / results.POSTERIOR} if on_disk else {})
+    options = question.run | ({"keep": checkpoint / files.POSTERIOR} if on_disk else {})
     try:
         with noted(log):
             posterior = estimate(
@@ -221,7 +222,7 @@ def estimated(question: Question, checkpoint: Path, log: Log, progress: bool) ->
         if getattr(error, "errno", None) in UNWRITABLE:
             raise  # nor is this, where draws go to the disk
         raise BadInput(reason(error, question.table)) from error
-    log(summary.understood(posterior))
+    log(screen.understood(posterior))
     return posterior
 
 

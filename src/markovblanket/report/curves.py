@@ -13,7 +13,7 @@ import numpy as np
 from scipy.stats import gaussian_kde
 
 from markovblanket.contracts import Array
-from markovblanket.plots.runs import LAGS, autocorrelations
+from markovblanket.plots.chains import LAGS, autocorrelations
 from markovblanket.posterior.posterior import Posterior
 
 MOST_EDGES, MOST_POINTS, GRID = 100, 500, 90
