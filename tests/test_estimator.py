@@ -91,7 +91,7 @@ def fitted(clinic):
 @pytest.mark.filterwarnings("ignore:No features were selected:UserWarning")
 @parametrize_with_checks([quick(warmup=20, draws=20)])
 def test_scikit_learn_contract(estimator, check):
-    check(sklearn_estimator)
+    check(estimator)
 
 
 # --- known answers -----------------------------------------------------------------------------------------

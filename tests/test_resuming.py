@@ -176,23 +176,21 @@ def test_an_interrupted_run_says_how_far_it_is_and_goes_on(tmp_path, monkeypatch
 def test_a_full_disk_costs_nothing_that_was_there(tmp_path, monkeypatch):
     """A file system of 400 kilobytes, if one may be mounted here, else a limit on the size of files."""
     monkeypatch.setattr(run_folder, "EVERY", 0.0)
-    zarr_store = tmp_path / "disk"
-    zarr_store.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(zarr_store)], capture_output=True
-    )
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(disk)], capture_output=True)
     try:
-        child = in_a_child(partial(out_of_space, zarr_store / "run", limited=mounted.returncode != 0))
+        child = in_a_child(partial(out_of_space, disk / "run", limited=mounted.returncode != 0))
         child.join()
         assert child.exitcode == 0
-        assert not list((zarr_store / "run").glob("*.part"))
-        assert 0 < mb.status(zarr_store / "run").chains["sweeps"].sum() < 2 * (60 + 4000)
+        assert not list((disk / "run").glob("*.part"))
+        assert 0 < mb.status(disk / "run").chains["sweeps"].sum() < 2 * (60 + 4000)
         if mounted.returncode == 0:
-            subprocess.run(["mount", "-o", "remount,size=40m", str(zarr_store)], check=True)
-        same(fitted(draws=2000), resumed(zarr_store / "run"))
+            subprocess.run(["mount", "-o", "remount,size=40m", str(disk)], check=True)
+        same(fitted(draws=2000), resumed(disk / "run"))
     finally:
         if mounted.returncode == 0:
-            subprocess.run(["umount", str(zarr_store)], check=True)
+            subprocess.run(["umount", str(disk)], check=True)
 
 
 def out_of_space(folder, limited):

@@ -105,6 +105,24 @@ def killed() -> dict[str, Any]:
         return of_posterior(mb.resume(folder, progress=False))
 
 
+def answers() -> dict[str, Any]:
+    """Predictions, predictive checks, completed tables, groups and differences of a mixed table."""
+    made = mixed_table()
+    posterior, other = (mb.estimate(made.table, made.query, **SHORT | {"seed": seed}) for seed in (3, 4))
+    predicted = posterior.predict(made.table.drop(columns=made.query), draws=5, seed=1)
+    frames = {
+        "check": posterior.check(draws=5, seed=1),
+        "r2": posterior.r2(),
+        "completed": next(iter(posterior.imputed(2, seed=1))),
+        "predicted": predicted.mean,
+        "difference": mb.difference(posterior, other),
+        "groups": posterior.groups(similar=0.1),
+        "diagnostics": posterior.diagnostics(all=True).table,
+    }
+    told = {"statement": np.array([posterior.probability(f"{made.query[0]}~V1 > {made.query[1]}~V2")])}
+    return told | {name: values for key, frame in frames.items() for name, values in of_frame(key, frame).items()}
+
+
 def from_scatter() -> dict[str, Any]:
     """A fit of a scatter matrix."""
     table = numbers_table().table
@@ -122,6 +140,7 @@ CASES: dict[str, Callable[[], Numbers]] = {
     "mixed with gaps, by rank": lambda: fitted(mixed_table(), margins="rank"),
     "a scatter matrix": from_scatter,
     "until converged": lambda: fitted(numbers_table(), draws="auto", warmup=100, budget=2100),
+    "answers": answers,
     "summary": lambda: fitted(mixed_table(), keep="summary"),
     "disk": kept_on_disk,
     "scan": scanned,

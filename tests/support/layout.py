@@ -1,6 +1,7 @@
 """Figures of the layout: how many modules a task visits, and how the package's names and files are spread.
 
-``python tests/support/layout.py`` prints them. A module is *visited* if a function of it runs while the task does.
+``python tests/support/layout.py`` prints them. A module is *visited* if a function of it runs, uncompiled,
+while the task does for the second time (the first time, modules are imported).
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ TASKS = {
         "from click.testing import CliRunner; from markovblanket.cli import commands;"
         "made.table.to_csv(folder + '/t.csv', index=False)",
         "CliRunner().invoke(commands, ['fit', folder + '/t.csv', '--query', ','.join(made.query), '--out',"
-        " folder + '/run', '--warmup', '10', '--draws', '10', '--chains', '2', '--seed', '1'],"
+        " folder + f'/run{k}', '--warmup', '10', '--draws', '10', '--chains', '2', '--seed', '1'],"
         " catch_exceptions=False)",
     ),
     "resume": (
         f"mb.estimate(made.table, made.query, checkpoint=folder + '/c', {SHORT})",
-        "mb.resume(folder + '/c', draws=20, progress=False)",
+        "mb.resume(folder + '/c', draws=20 * k, progress=False)",
     ),
     "scan": ("", f"mb.scan(made.table, ['Q1', 'Q2'], {SHORT})"),
     "predict": (
@@ -45,7 +46,9 @@ TASKS = {
     ),
 }
 TRACE = """
-visited = set()
+k = 1
+{task}
+k, visited = 2, set()
 def seen(frame, event, argument):
     if event == "call" and frame.f_code.co_name != "<module>":
         visited.add(frame.f_code.co_filename)
@@ -60,7 +63,9 @@ def visited(task: str) -> list[str]:
     """The modules of which a function runs while the task does."""
     before, what = TASKS[task]
     code = PREPARE + before + TRACE.format(task=what)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
     files = json.loads(done.stdout.splitlines()[-1])
     return sorted(str(Path(file).relative_to(PACKAGE)) for file in files if file.startswith(str(PACKAGE)))
 

@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.special import ndtr, ndtri
 
 from markovblanket.contracts import Array
-from markovblanket.model.copula import cut_points
+from markovblanket.model.copula.cut_points import extremes
 
 if TYPE_CHECKING:
     from markovblanket.tables.columns import Column
@@ -105,7 +105,7 @@ class Steps:
     is known of its latent value is that it lies beyond the extremes of the levels beside it.
     """
 
-    cut_points: Array
+    cuts: Array
     bottom: Array
     top: Array
 
@@ -115,7 +115,7 @@ class Steps:
         observed = np.flatnonzero(~np.isnan(codes))
         order = observed[np.argsort(codes[observed], kind="stable")]
         begins = np.searchsorted(codes[order], np.arange(codes[order[-1]] + 1))
-        bottom, top = cut_points.extremes(latent[order], begins)
+        bottom, top = extremes(latent[order], begins)
         inner = top[:-1] + rng.random(len(begins) - 1) * (bottom[1:] - top[:-1])
         return cls(np.concatenate([[-np.inf], inner, [np.inf]]), bottom, top)
 
