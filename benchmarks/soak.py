@@ -26,7 +26,7 @@ import machine
 from markovblanket.chains import run
 from markovblanket.chains.snapshots import Saver
 from markovblanket.chains.stores import KeepSummary
-from markovblanket.cli.clinic import clinic
+from markovblanket.cli.demo import clinic
 from markovblanket.contracts import Array, ChainState, Draw, Problem, SweepInfo
 from markovblanket.fitting.data import understood
 from markovblanket.model import sweep

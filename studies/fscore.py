@@ -25,7 +25,7 @@ import pandas as pd
 
 import markovblanket as mb
 from common import DOCS, kept, one_thread, source
-from markovblanket._scoring import Score, score
+from markovblanket.simulation import Score, score
 from methods import METHODS, AbsentError, Answer
 
 

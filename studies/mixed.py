@@ -22,7 +22,7 @@ import pandas as pd
 
 import markovblanket as mb
 from common import DOCS, kept, markdown, one_thread, quietly, source, stamp, written
-from markovblanket._scoring import score
+from markovblanket.simulation import score
 
 DESIGN: dict[str, Any] = {"query": 5, "rest": 60, "density": 0.05, "kinds": "mixed", "missing": 0.02}
 SCHEDULE: dict[str, Any] = {"chains": 1, "warmup": 300, "draws": 700, "keep": "summary"}

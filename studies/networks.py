@@ -19,7 +19,7 @@ import pandas as pd
 
 from common import DOCS, kept, markdown, one_thread, source, stamp, written
 from fscore import Design
-from markovblanket._scoring import Score, score
+from markovblanket.simulation import Score, score
 from methods import METHODS
 
 # Of the hundred data sets of `fscore` (n = 1000, density 0.05): the first with the median number of edges.

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 import markovblanket as mb
-from markovblanket._scoring import score
+from markovblanket.simulation import score
 
 BOUNDS = [0, 0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98, 1]
 KEYS = ["query", "variable"]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from markovblanket.chains.division import Layout
-from markovblanket.chains.streaming import EdgeStream, Moments, merge
+from markovblanket.chains.streaming import EdgeStream, Layout, Moments, merge
 from markovblanket.contracts import Draw, SweepInfo
 
 INFO = SweepInfo(0, 0.0, 1.0)

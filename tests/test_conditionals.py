@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from markovblanket.contracts import Columns
-from markovblanket.model.copula import conditional_cells
+from markovblanket.model.copula import new_rows
 from markovblanket.model.copula.new_rows import Completion
 from markovblanket.model.scatter import rest_degrees, rest_ridge
 from markovblanket.variates import wishart
@@ -43,14 +43,14 @@ def known(W, changed=lambda W_JJ, W_KJ: (W_JJ, W_KJ)):
 def largest_error(W, X, J):
     """Of means and sds of columns J of the rest; relative to the true sds."""
     columns, W11, W12 = Columns(X[:, :P], X[:, P:]), W[:P, :P], W[:P, P:]
-    mean, sd = conditional_cells.of_rest(np.random.default_rng(0), W11, W12, columns, np.array(J))
+    mean, sd = new_rows.of_rest(np.random.default_rng(0), W11, W12, columns, np.array(J))
     truth = [by_covariance(W, X, P + j) for j in J]
     return max(np.abs(np.append(mean[:, k] - m, sd[k] - s)).max() / s for k, (m, s) in enumerate(truth))
 
 
 def test_of_query_is_the_regression_on_all_others():
     W, X = world()
-    mean, sd = conditional_cells.of_query(W[:P, :P], W[:P, P:], Columns(X[:, :P], X[:, P:]))
+    mean, sd = new_rows.of_query(W[:P, :P], W[:P, P:], Columns(X[:, :P], X[:, P:]))
     for i in range(P):
         expected = by_covariance(W, X, i)
         np.testing.assert_allclose(mean[:, i], expected[0], rtol=1e-9)
@@ -71,8 +71,8 @@ def test_a_cell_says_nothing_about_itself(monkeypatch):
 
     def means(Y):
         W11, W12, columns = W[:P, :P], W[:P, P:], Columns(Y[:, :P], Y[:, P:])
-        rest = conditional_cells.of_rest(np.random.default_rng(0), W11, W12, columns, np.arange(Q))
-        return np.hstack([conditional_cells.of_query(W11, W12, columns)[0], rest[0]])
+        rest = new_rows.of_rest(np.random.default_rng(0), W11, W12, columns, np.arange(Q))
+        return np.hstack([new_rows.of_query(W11, W12, columns)[0], rest[0]])
 
     for k in (0, P + 1):
         moved = X.copy()
@@ -101,7 +101,7 @@ def w22_1(degrees=rest_degrees, count=3000):
     rng, n, w11, w12 = np.random.default_rng(1), 12, 1.7, -0.8
     x = rng.standard_normal((n, 2))
     columns, W11, W12 = Columns(x[:, :1], x[:, 1:]), np.array([[w11]]), np.array([[w12]])
-    sds = [conditional_cells.of_rest(rng, W11, W12, columns, np.array([0]))[1][0] for _ in range(count)]
+    sds = [new_rows.of_rest(rng, W11, W12, columns, np.array([0]))[1][0] for _ in range(count)]
     scale = 1 / (rest_ridge(n, 1) + x[:, 1] @ x[:, 1])
     return stats.kstest((np.array(sds) ** -2 - w12**2 / w11) / scale, "chi2", args=(degrees(n, 1),)).pvalue
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import markovblanket as mb
-from markovblanket.posterior import edge_statistics
+from markovblanket.posterior import edges
 from markovblanket.posterior.labels import name_axes
 from markovblanket.posterior.posterior import Posterior
 from test_posterior import NAMES, arrays, observed
@@ -135,5 +135,5 @@ def test_a_summary_says_which_edge_was_not_kept_and_what_to_do(table):
 def test_single_edges_from_disk_have_partial_correlations_of_their_own(table, tmp_path):
     posterior = mb.estimate(table, [0, 5], keep=tmp_path / "run", named=[(0, 3)], **QUICK)
     full = mb.estimate(table, [0, 5], keep="draws", **QUICK)
-    found = edge_statistics.draws_of_edge(posterior.draws, 5, 2, "partial_correlation").values
+    found = edges.draws_of_edge(posterior.draws, 5, 2, "partial_correlation").values
     np.testing.assert_allclose(found, full.partial_correlation.sel(query=5, variable=2).values, rtol=1e-6)

@@ -16,7 +16,7 @@ import pytest
 
 import markovblanket as mb
 from markovblanket.cli import commands
-from markovblanket.cli.clinic import clinic
+from markovblanket.cli.demo import clinic
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [

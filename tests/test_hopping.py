@@ -14,7 +14,7 @@ import pytest
 from scipy import special, stats
 
 from markovblanket.contracts import ChainState, Columns
-from markovblanket.model.copula import edge_moves, level_cells, margins
+from markovblanket.model.copula import edge_moves, margins
 from markovblanket.model.copula.edge_moves import Hopping
 from markovblanket.model.copula.margins import Levels
 
@@ -180,7 +180,7 @@ def test_a_move_leaves_its_input_alone_and_levels_in_their_order():
         np.testing.assert_array_equal(old, kept)
     np.testing.assert_array_equal(moved.T, SLAB * (moved.W12 != 0))
     np.testing.assert_array_equal(moved.W12[1], SECOND)
-    low, high = level_cells.edges_of_gaps(moved.columns.X1[:, 0], MARGIN.codes)
+    low, high = edge_moves.edges_of_gaps(moved.columns.X1[:, 0], MARGIN.codes)
     assert (low < high).all()
 
 

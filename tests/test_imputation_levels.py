@@ -10,7 +10,7 @@ import pytest
 from scipy import integrate, stats
 
 import markovblanket as mb
-from markovblanket.model.copula import conditional_cells
+from markovblanket.model.copula import new_rows
 from markovblanket.model.copula.margins import normal_scores
 from markovblanket.model.scatter import rest_degrees, rest_ridge
 from markovblanket.posterior.imputation import Imputed
@@ -117,8 +117,8 @@ PLANTED = {
 
 @pytest.mark.parametrize(("law", "planted"), PLANTED.values(), ids=PLANTED)
 def test_wrong_probabilities_are_not_the_shares(posterior, law, planted, monkeypatch):
-    right = getattr(conditional_cells, law)
-    monkeypatch.setattr(conditional_cells, law, lambda *given: planted(*right(*given)))
+    right = getattr(new_rows, law)
+    monkeypatch.setattr(new_rows, law, lambda *given: planted(*right(*given)))
     assert np.abs(excess(posterior)).max() > 8.5
 
 

@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 
-from markovblanket.chains.interruption import between_sweeps
+from markovblanket.chains.processes import between_sweeps
 from markovblanket.chains.run import Schedule, run
 from markovblanket.contracts import Draw, SweepInfo
 

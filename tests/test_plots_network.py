@@ -12,7 +12,7 @@ from matplotlib.colors import same_color
 mpl.use("Agg")
 from matplotlib import pyplot as plt
 
-from markovblanket.fitting.scanned import NUMBERS, Scan
+from markovblanket.fitting.scan import NUMBERS, Scan
 from markovblanket.plots import layout, network, whole_network
 from markovblanket.plots.network import box, positions, shown
 from markovblanket.plots.style import NEGATIVE, POSITIVE, QUERY

@@ -18,8 +18,7 @@ import pytest
 
 import markovblanket as mb
 from markovblanket.chains.processes import TRIES, all_done
-from markovblanket.fitting.scan import Fits
-from markovblanket.fitting.scanned import NUMBERS, Scan
+from markovblanket.fitting.scan import NUMBERS, Fits, Scan
 
 SHORT = {"chains": 2, "warmup": 30, "draws": 60, "seed": 8}
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import logit
 
 import markovblanket as mb
-from markovblanket.fitting import brief_look
+from markovblanket.fitting import second_look
 from markovblanket.fitting.second_look import combined
 
 pytestmark = pytest.mark.filterwarnings("ignore::markovblanket.ConvergenceWarning")
@@ -214,7 +214,7 @@ def test_it_is_not_taken_where_it_cannot_be_or_would_take_long(table, monkeypatc
         assert (posterior.inclusion_other, posterior.settings["second_look"]["taken"]) == (None, why)
         with pytest.raises(ValueError, match=r"spike-slab|rows of a table"):
             mb.estimate(**given, **asked, **short, second_look=True)
-    monkeypatch.setattr(brief_look, "MOST_WORK", 10)
+    monkeypatch.setattr(second_look, "MOST_WORK", 10)
     posterior = mb.estimate(table, ["T"], **short)
     assert "would take long" in posterior.settings["second_look"]["taken"]
     with pytest.raises(ValueError, match="second_look='twice'"):

@@ -13,8 +13,7 @@ import pandas as pd
 import pytest
 from scipy import linalg, stats
 
-from markovblanket._scoring import Score, score
-from markovblanket.simulation import _gaussian_rows, network, simulate
+from markovblanket.simulation import Score, _gaussian_rows, network, score, simulate
 
 ALARM = 1e-7
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from markovblanket.chains.division import Layout
-from markovblanket.chains.streaming import FEW, Bins, EdgeStream, Moments, merge
+from markovblanket.chains.streaming import FEW, Bins, EdgeStream, Layout, Moments, merge
 from markovblanket.contracts import Draw
 from streaming import INFO, chain_stream, made_draws, streamed, warm
 

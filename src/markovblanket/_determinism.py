@@ -9,7 +9,9 @@ restores it. Nothing else is shared by fits that know nothing of each other.
 from __future__ import annotations
 
 import threading
+from typing import TypeVar
 
+import numpy as np
 import threadpoolctl
 
 
@@ -44,3 +46,18 @@ def take_control() -> None:
 
 
 one_thread = OneThread()
+
+
+Seed = TypeVar("Seed")
+
+
+def checked_seed(seed: Seed) -> Seed:
+    """The seed itself, if a generator can be made from it and named in the settings.
+
+    >>> checked_seed(7)
+    7
+    """
+    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool) and seed >= 0
+    if seed is None or whole or isinstance(seed, np.random.SeedSequence):
+        return seed
+    raise ValueError(f"seed={seed!r}: must be a whole number, at least 0, or None")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from markovblanket.baselines import GraphicalLasso, WholeNetwork
-from markovblanket.baselines.columns import draw_columns
+from markovblanket.baselines._columns import draw_columns
 from statistical.reference import Array, Generator
 
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from markovblanket._determinism import one_thread
-from markovblanket._seeds import checked_seed
+from markovblanket._determinism import checked_seed, one_thread
 from markovblanket.baselines.sampler import GraphicalLasso, WholeNetwork
 from markovblanket.chains.run import Schedule
 from markovblanket.contracts import Array, Scatter

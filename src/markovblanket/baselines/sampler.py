@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from markovblanket.baselines.columns import draw_columns
+from markovblanket.baselines._columns import draw_columns
 from markovblanket.contracts import Array, Draw, Hyper, SweepInfo
 from markovblanket.variates import inverse_gaussian, wishart
 

@@ -11,8 +11,7 @@ import joblib
 import numpy as np
 
 from markovblanket._determinism import one_thread
-from markovblanket.chains.interruption import between_sweeps
-from markovblanket.chains.processes import persistently, shipped
+from markovblanket.chains.processes import between_sweeps, persistently, shipped
 from markovblanket.chains.progress import Board
 from markovblanket.chains.snapshots import Record, Saver, inside, part, saving
 from markovblanket.chains.stores import Chain, Keep, KeepDraws

@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from markovblanket.chains import snapshots
-from markovblanket.chains.division import Layout
 from markovblanket.chains.snapshots import Record, inside, part
-from markovblanket.chains.streaming import Bins, EdgeStream, Moments, merge
+from markovblanket.chains.streaming import Bins, EdgeStream, Layout, Moments, merge
 from markovblanket.contracts import Array, ChainState, Draw
 
 # The axes of each quantity after (chain, draw); what is not here is a number per draw.

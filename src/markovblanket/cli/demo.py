@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.table import Table
 
 from markovblanket import __version__
 from markovblanket.cli import files, output_folder, screen
-from markovblanket.cli.clinic import fit_clinic, write
+from markovblanket.fitting.estimate import estimate
+from markovblanket.posterior.posterior import Posterior
+from markovblanket.posterior.summaries import likelier
+from markovblanket.simulation import Simulated, score, simulate
 
 FILES = ("table.csv", "truth.csv", output_folder.SETTINGS, *files.FILES)
 
@@ -25,3 +35,107 @@ def run(out: Path) -> int:
         written = screen.files(out, folder)
     screen.screen().print(written)
     return 0
+
+
+TRAITS = ["age", "sex", "stage", "lymph_nodes", "survival"]
+STAGES = ["I", "II", "III", "IV"]
+
+
+def clinic(seed: int = 6) -> Simulated:
+    """300 patients, five clinical traits of all kinds and 120 genes, from a sparse network; with gaps."""
+    simulated = simulate(rows=300, query=len(TRAITS), rest=120, density=0.025, hubs=0.05, seed=seed)
+    names = dict(zip(simulated.query, TRAITS, strict=True))
+    names |= {old: old.replace("V", "gene_") for old in simulated.table.columns if old.startswith("V")}
+    latent = simulated.latent.rename(columns=names)
+    complete = latent.assign(**traits(latent[TRAITS] / latent[TRAITS].std())).round(3)
+    return replace(simulated, table=with_gaps(complete), latent=latent, complete=complete, query=TRAITS)
+
+
+def traits(z: pd.DataFrame) -> dict[str, Any]:
+    """Numbers, words, an order and a count, each an increasing function of its normal column."""
+    stage = np.array(STAGES)[np.searchsorted([-0.7, 0.2, 1.0], z["stage"])]
+    return {
+        "age": (58 + 11 * z["age"]).round(1),
+        "sex": np.where(z["sex"] > 0, "m", "f"),
+        "stage": pd.Categorical(stage, categories=STAGES, ordered=True),
+        "lymph_nodes": np.floor(np.exp(0.8 + 0.9 * z["lymph_nodes"])),
+        "survival": np.exp(3 + 0.6 * z["survival"]).round(1),
+    }
+
+
+def with_gaps(complete: pd.DataFrame) -> pd.DataFrame:
+    """One in twelve of the traits missing, and of every tenth gene."""
+    gaps = np.random.default_rng(1).random(complete.shape) < 1 / 12
+    holds = [name in TRAITS or name.endswith("0") for name in complete.columns]
+    return complete.mask(gaps & np.array(holds))
+
+
+def fit_clinic(console: Console) -> tuple[Posterior, Simulated]:
+    """Fit the clinic with two jobs, and print the blanket beside the truth."""
+    data = clinic()
+    n, p = data.table.shape[0], len(data.query)
+    console.print(f"A simulated clinic: {n} patients, {p} traits, {data.table.shape[1] - p} genes; truth known.")
+    begin = time.perf_counter()
+    posterior = estimate(data.table, data.query, warmup=500, draws=1000, seed=1, n_jobs=2)
+    seconds = time.perf_counter() - begin
+    edges = posterior.edges()
+    console.print(screen.understood(posterior))
+    console.print(blanket_table(edges, data.truth))
+    console.print(verdict(posterior, edges, data, seconds))
+    return posterior, data
+
+
+def blanket_table(edges: pd.DataFrame, truth: pd.DataFrame) -> Table:
+    """The selected edges, surest first, each with what the network really holds."""
+    table = Table(
+        title="Which genes are directly connected to the traits?",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    for name in ("trait", "gene", "partial", "", "weight, 95 %", "P(edge)", "truth"):
+        table.add_column(name, justify="left" if name in ("trait", "gene", "") else "right", no_wrap=True)
+    known = truth.set_index(["query", "variable"])["partial_correlation"]
+    for edge in edges.assign(likelier=likelier(edges)).itertuples():
+        true = known[edge.query, edge.variable]
+        table.add_row(
+            str(edge.query),
+            str(edge.variable),
+            f"{edge.partial_correlation:+.2f}",
+            screen.bar(edge.partial_correlation),
+            f"{edge.lower:+.2f} to {edge.upper:+.2f}",
+            f"{edge.likelier:.3f}",
+            f"{true:+.2f}" if true else "no edge",
+        )
+    return table
+
+
+def verdict(posterior: Posterior, edges: pd.DataFrame, data: Simulated, seconds: float) -> str:
+    """What was found and missed, how much it explains, and whether the chains agree."""
+    result = score(data.truth, edges)
+    r2 = ", ".join(f"{name} {value:.2f}" for name, value in posterior.r2()["mean"].items())
+    diagnostics = posterior.diagnostics()
+    table = diagnostics.table
+    agree = "The chains agree" if diagnostics.converged else "[bold]The chains do NOT agree[/]"
+    worst = f"worst R-hat {table['rhat'].max():.3f}, smallest effective sample {table['ess_bulk'].min():.0f}"
+    return (
+        f"\nFound {result.found} of {result.found + result.missed} true edges, {result.missed} missed, "
+        f"{result.false} false.\n"
+        f"Share of each trait's variance that the genes explain (Bayesian R2): {r2}.\n"
+        f"{checks(posterior)}\n"
+        f"{agree}: {worst}; {screen.sweeps(posterior)} in {seconds:.0f} s.\n"
+    )
+
+
+def checks(posterior: Posterior) -> str:
+    """What the predictive checks say, in words."""
+    found = posterior.check(seed=1)
+    odd = found[~found["probability"].between(0.005, 0.995)]
+    which = ", ".join(f"{row.check} of {row.query}" for row in odd.itertuples())
+    return f"Predictive checks: {which or f'none of {len(found)} speaks against the model'}."
+
+
+def write(folder: Path, data: Simulated) -> None:
+    """The table and its truth."""
+    data.table.to_csv(folder / "table.csv", index=False)
+    data.truth.to_csv(folder / "truth.csv", index=False)

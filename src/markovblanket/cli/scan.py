@@ -23,8 +23,7 @@ from markovblanket.cli.fit import (
     warn,
 )
 from markovblanket.cli.options import BadInput
-from markovblanket.fitting.scan import EACH, scan
-from markovblanket.fitting.scanned import Scan
+from markovblanket.fitting.scan import EACH, Scan, scan
 
 FITS = "fits.csv"
 

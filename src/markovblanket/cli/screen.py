@@ -10,12 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from markovblanket.cli.clinic import bar, sweeps, understood
 from markovblanket.posterior.diagnostics import Diagnostics
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.posterior.summaries import likelier
-
-__all__ = ["edge_table", "files", "screen", "tell", "understood", "verdict"]
 
 MOST = 20
 
@@ -59,6 +56,25 @@ def edge_table(edges: pd.DataFrame) -> Table:
             f"{edge.ess:.0f}",
         )
     return table
+
+
+def understood(posterior: Posterior) -> str:
+    """The traits and their kinds, and what is missing."""
+    rows = posterior.observed.table.describe()
+    kinds = ", ".join(f"{row['name']} ({row['kind']})" for row in rows if row["role"] == "query")
+    missing = sum(row["missing"] for row in rows)
+    return f"Understood as: {kinds}, and {len(posterior.variables)} more; {missing} cells missing.\n"
+
+
+def bar(value: float, width: int = 10) -> str:
+    """A partial correlation as a bar, full at 1/2: plus signs or minus signs, so that it needs no colour."""
+    return ("+" if value > 0 else "-") * min(width, max(1, round(abs(value) * 2 * width)))
+
+
+def sweeps(posterior: Posterior) -> str:
+    """How long the chains ran, in words."""
+    made = posterior.settings
+    return f"{made['chains']} chains x {made['warmup'] + made['draws'] * made['thin']:,} sweeps"
 
 
 def verdict(diagnostics: Diagnostics) -> str:

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovblanket._determinism import one_thread
-from markovblanket._seeds import checked_seed
+from markovblanket._determinism import checked_seed, one_thread
 from markovblanket.chains.run import Schedule, require_count, require_jobs
 from markovblanket.contracts import Prior, Problem, Solver
 from markovblanket.fitting import run_folder

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovblanket.chains.division import can_grow
 from markovblanket.chains.run import Schedule, require_count
 from markovblanket.chains.snapshots import Saver
 from markovblanket.chains.stores import Keep, KeepDraws, KeepSummary
+from markovblanket.chains.streaming import can_grow
 from markovblanket.chains.zarr_store import KeepOnDisk
 from markovblanket.contracts import Array
 from markovblanket.posterior import storage

@@ -12,8 +12,8 @@ from typing import Any
 
 from markovblanket._files import checksums
 from markovblanket._files.locks import LOCK, locked
-from markovblanket.chains.division import can_grow
 from markovblanket.chains.snapshots import DRAFTS, DamagedError, Saver
+from markovblanket.chains.streaming import can_grow
 from markovblanket.posterior import storage
 
 PLAN, TABLE, MATRIX, NOTE = "plan.json", "table.zarr", "scatter.npz", "note.json"

@@ -20,9 +20,9 @@ from markovblanket.chains.run import Schedule, run
 from markovblanket.chains.snapshots import Saver
 from markovblanket.contracts import Array, Problem, Sampler
 from markovblanket.fitting import run_folder
-from markovblanket.fitting.brief_look import other_ends
 from markovblanket.fitting.data import Given, digest
 from markovblanket.fitting.keep import Keeping
+from markovblanket.fitting.second_look import other_ends
 from markovblanket.posterior.diagnostics import ConvergenceWarning
 from markovblanket.posterior.observed import Observed
 from markovblanket.posterior.posterior import Posterior

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from markovblanket.contracts import Array
-from markovblanket.fitting.scanned import Scan
+from markovblanket.fitting.scan import Scan
 from markovblanket.plots import layout
 from markovblanket.plots.network import box, drawn
 

@@ -11,15 +11,10 @@ import pandas as pd
 import xarray as xr
 
 from markovblanket.posterior import (
-    contrasts,
-    edge_statistics,
-    groups,
-    selection,
-)
-from markovblanket.posterior import (
     edges as edgetable,
 )
-from markovblanket.posterior.edge_statistics import Positions
+from markovblanket.posterior import groups, selection, statements
+from markovblanket.posterior.edges import Positions
 from markovblanket.posterior.observed import Observed
 from markovblanket.posterior.selection import DEFAULT_LEVEL
 from markovblanket.posterior.summaries import take
@@ -51,7 +46,7 @@ class EdgeAnswers:
 
     def edge_draws(self, query: Any, variable: Any) -> xr.DataArray:
         """Draws of the weight of one edge: (chain, draw)."""
-        return edge_statistics.draws_of_edge(self.draws, query, variable)
+        return edgetable.draws_of_edge(self.draws, query, variable)
 
     def probability(self, statement: str, *, of: str = "weight") -> float:
         """The probability of a statement about edges: the share of draws in which it is true.
@@ -77,14 +72,14 @@ class EdgeAnswers:
         float
             Between 0 and 1, with the Monte Carlo error of a share of that many draws.
         """
-        return contrasts.probability(self.draws, statement, of)
+        return statements.probability(self.draws, statement, of)
 
     def contrast(self, expression: str, *, of: str = "weight") -> xr.DataArray:
         """Draws of a sum of edges such as ``"T~HGF - T~RELA"``: (chain, draw), as ArviZ takes them.
 
         The rules are those of :meth:`probability`, without a comparison.
         """
-        return contrasts.contrast(self.draws, expression, of)
+        return statements.contrast(self.draws, expression, of)
 
     @cached_property
     def sign_probability(self) -> pd.DataFrame:
@@ -98,7 +93,7 @@ class EdgeAnswers:
         Missing throughout if the prior has no exact zero.
         """
         exact_zeros = self.settings.get("prior", {}).get("name") == "SpikeSlab"
-        return self._frame(edge_statistics.inclusion(self._edges, exact_zeros))
+        return self._frame(edgetable.inclusion(self._edges, exact_zeros))
 
     @property
     def inclusion_either(self) -> pd.DataFrame:
@@ -211,7 +206,7 @@ class EdgeAnswers:
         self.observed.require_rows("looking for near-duplicates")
         found = []
         for query, share in self.inclusion.iterrows():
-            names = edge_statistics.kept_variables(self.draws, query, share.index[share >= least])
+            names = edgetable.kept_variables(self.draws, query, share.index[share >= least])
             if len(names) > 1:
                 draws = np.array([self.edge_draws(query, name).values.ravel() != 0 for name in names]).T
                 found += groups.shared(query, names, draws, self.observed.correlation(names), similar)
@@ -220,8 +215,8 @@ class EdgeAnswers:
     # Inside -------------------------------------------------------------------------------------------
 
     @cached_property
-    def _edges(self) -> edge_statistics.EdgeStatistics:
-        return edge_statistics.edge_statistics(self.draws, self.streams)
+    def _edges(self) -> edgetable.EdgeStatistics:
+        return edgetable.edge_statistics(self.draws, self.streams)
 
     def _positions(self, all: bool, **rule: float | None) -> Any:
         """Rows and columns of the edges that a rule selects, or of all."""

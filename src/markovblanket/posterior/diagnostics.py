@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from markovblanket.posterior import arviz_bridge, html
-from markovblanket.posterior.numerals import figure, number, rhat
+from markovblanket.chains.stores import AXES
+from markovblanket.posterior import _arviz, html
+from markovblanket.posterior.html import figure, number, rhat
+from markovblanket.posterior.summaries import convergence, describe, flat
 
 # Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021), Bayesian Analysis 16.
 MAX_RHAT = 1.01
@@ -147,12 +149,12 @@ def effort_table(effort: pd.DataFrame) -> str:
 def _quality(block: xr.Dataset) -> pd.DataFrame:
     """R-hat, bulk and tail ESS of every quantity of a block, by its coordinates."""
     (name,) = block.data_vars
-    rhat = arviz_bridge.rhat(block)[name]
+    rhat = _arviz.rhat(block)[name]
     labels = [
         "~".join(str(rhat[dim].values[k]) for dim, k in zip(rhat.dims, where, strict=True) if dim in rhat.coords)
         for where in np.ndindex(rhat.shape)
     ]
-    bulk, tail = (arviz_bridge.ess(block, method)[name].values.ravel() for method in ("bulk", "tail"))
+    bulk, tail = (_arviz.ess(block, method)[name].values.ravel() for method in ("bulk", "tail"))
     return pd.DataFrame({"rhat": rhat.values.ravel(), "ess_bulk": bulk, "ess_tail": tail}, index=labels)
 
 
@@ -179,3 +181,33 @@ def _problems(table: pd.DataFrame, least: int) -> list[str]:
         if not smallest >= least:
             problems.append(f"effective sample size of {name} is {smallest:.0f} (should be at least {least})")
     return problems
+
+
+def hyperparameters(draws: xr.Dataset) -> xr.Dataset:
+    """Draws of what the prior learned."""
+    return draws.drop_vars(list(AXES), errors="ignore")
+
+
+def r2(draws: xr.Dataset) -> xr.DataArray:
+    """Explained over total variance of each query variable, draw by draw."""
+    residual = np.einsum("...ii->...i", np.linalg.inv(draws["W11"].values))
+    return (draws["explained"] / (draws["explained"] + residual)).rename("r2")
+
+
+def reported(draws: xr.Dataset) -> xr.Dataset:
+    """All of them; each entry of the symmetric ``W11`` once."""
+    query = draws["query"].values.tolist()
+    i, j = np.triu_indices(len(query))
+    pairs = [f"{query[a]}, {query[b]}" for a, b in zip(i, j, strict=True)]
+    W11 = xr.DataArray(draws["W11"].values[:, :, i, j], dims=("chain", "draw", "pair"), coords={"pair": pairs})
+    names = ["variable", "query_other", "edge", "edge_query", "edge_variable"]
+    hyper = hyperparameters(draws).drop_vars(names, errors="ignore")
+    return hyper.assign(W11=W11, r2=r2(draws))
+
+
+def summarised(draws: xr.Dataset, level: float) -> pd.DataFrame:
+    """Mean, sd, interval, R-hat and ESS of all of them, a row each."""
+    rows = flat(reported(draws))
+    frame = describe(np.stack([array.ravel() for array in rows.values()], axis=1), level)
+    frame.insert(0, "quantity", list(rows))
+    return frame.set_index("quantity").join(convergence(rows))

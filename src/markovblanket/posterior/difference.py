@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +12,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from markovblanket.contracts import Array
-from markovblanket.posterior import edge_statistics, pairs, selection
 from markovblanket.posterior import edges as edgetable
+from markovblanket.posterior import selection
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.posterior.selection import DEFAULT_LEVEL
 from markovblanket.posterior.summaries import tails, take
@@ -107,7 +108,7 @@ def without(posterior: Posterior, shared: Sequence[Any]) -> list[Any]:
 class Side:
     """One posterior's edges, at positions among the shared names."""
 
-    edges: edge_statistics.EdgeStatistics
+    edges: edgetable.EdgeStatistics
     inclusion: Array
     rows: Positions
     columns: Positions
@@ -119,7 +120,7 @@ class Side:
             {name: k for k, name in enumerate(part)} for part in (posterior.query, posterior.variables)
         )
         i, j = np.array([rows[name] for name in query]), np.array([columns[name] for name in shared])
-        edges = edge_statistics.edge_statistics(posterior.draws, posterior.streams)
+        edges = edgetable.edge_statistics(posterior.draws, posterior.streams)
         return cls(edges, posterior.inclusion.to_numpy()[np.ix_(i, j)], i, j)
 
     def table(self, i: Positions, j: Positions, level: float) -> pd.DataFrame:
@@ -135,7 +136,7 @@ def sign_probability(first: Side, second: Side) -> Array:
     """``max(P(d > 0), P(d < 0))`` of every edge."""
     probability = np.empty(first.inclusion.shape)
     for edge in np.ndindex(probability.shape):
-        probability[edge] = max(pairs.signs(first.ordered(*edge), second.ordered(*edge)))
+        probability[edge] = max(signs(first.ordered(*edge), second.ordered(*edge)))
     return probability
 
 
@@ -143,8 +144,7 @@ def described(first: Side, second: Side, i: Positions, j: Positions, level: floa
     """All but the names and the probability of the sign."""
     one, other = first.table(i, j, level), second.table(i, j, level)
     ends = [
-        [pairs.quantile(first.ordered(*e), second.ordered(*e), t) for t in tails(level)]
-        for e in zip(i, j, strict=True)
+        [quantile(first.ordered(*e), second.ordered(*e), t) for t in tails(level)] for e in zip(i, j, strict=True)
     ]
     lower, upper = np.array(ends).reshape(-1, 2).T
     p, r = first.inclusion[i, j], second.inclusion[i, j]
@@ -163,3 +163,50 @@ def described(first: Side, second: Side, i: Positions, j: Positions, level: floa
         "ess": np.fmin(one["ess"], other["ess"]),
     }
     return pd.DataFrame(columns)
+
+
+# Of the range of all differences; what is left of it is about a rounding error.
+HALVINGS = 50
+
+
+def signs(a: Array, b: Array) -> tuple[float, float]:
+    """``P(a > b)`` and ``P(a < b)`` over all pairs; ``b`` ascends.
+
+    Examples
+    --------
+    >>> signs(np.array([0.0, 1.0]), np.array([-1.0, 0.0, 0.0, 3.0]))
+    (0.5, 0.25)
+    """
+    below = np.searchsorted(b, a, side="left").sum()
+    above = a.size * b.size - np.searchsorted(b, a, side="right").sum()
+    return float(below) / (a.size * b.size), float(above) / (a.size * b.size)
+
+
+def quantile(a: Array, b: Array, tail: float) -> float:
+    """The smallest difference of a pair up to which there are at least the share ``tail`` of all; both ascend.
+
+    So ``P(a > b) > 1 - tail`` exactly where it is positive.
+
+    Examples
+    --------
+    >>> quantile(np.array([1.0, 2.0]), np.array([0.0, 0.5, 4.0]), 0.5)
+    0.5
+    """
+    wanted = max(1, math.ceil(tail * a.size * b.size))
+    rounding = 4 * np.finfo(float).eps * max(abs(a[0]), abs(a[-1]), abs(b[0]), abs(b[-1]))
+    low, high = a[0] - b[-1], a[-1] - b[0] + rounding
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if count(a, b, middle) >= wanted else (middle, high)
+    return largest(a, b, high + rounding)
+
+
+def count(a: Array, b: Array, most: float) -> int:
+    """How many pairs have a difference of at most this."""
+    return int(a.size * b.size - np.searchsorted(b, a - most, side="left").sum())
+
+
+def largest(a: Array, b: Array, most: float) -> float:
+    """The largest difference of a pair that is at most this."""
+    place = np.searchsorted(b, a - most, side="left")
+    return float(np.max((a - b[np.minimum(place, b.size - 1)])[place < b.size]))

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
 
 import networkx as nx
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
+import xarray as xr
 
+from markovblanket.chains.streaming import Layout
 from markovblanket.contracts import Array
 from markovblanket.posterior import selection
-from markovblanket.posterior.summaries import convergence, describe, take
+from markovblanket.posterior.labels import edge_name
+from markovblanket.posterior.prediction import coefficients
+from markovblanket.posterior.summaries import convergence, describe, stacked, tails, take
 
 
 def from_draws(weight: Array, partial: Array, level: float) -> pd.DataFrame:
@@ -57,3 +64,270 @@ def graph(query: Sequence[Any], edges: pd.DataFrame) -> nx.Graph:
         values = {name: float(getattr(row, name)) for name in attributes}
         made.add_edge(row.query, row.variable, **values, sign="+" if row.partial_correlation > 0 else "-")
     return made
+
+
+Positions = npt.NDArray[np.intp]
+
+
+class EdgeStatistics(Protocol):
+    """What can be said of the edges between query and rest; matrices are p x q."""
+
+    @property
+    def sign_probability(self) -> Array:
+        """``max(P(w > 0), P(w < 0))``; exact zeros count for neither."""
+
+    @property
+    def nonzero(self) -> Array:
+        """The share of draws that are not exactly zero."""
+
+    @property
+    def coefficients(self) -> Array:
+        """The posterior mean of ``-U W12``."""
+
+    def table(self, i: Positions, j: Positions, level: float) -> pd.DataFrame:
+        """Weight, sd, interval, partial correlation, probability of the sign, R-hat and ESS, a row per edge."""
+
+    def quality(self, i: Positions, j: Positions) -> pd.DataFrame:
+        """R-hat, bulk and tail ESS, a row per edge; missing where an edge is never included."""
+
+    def ordered(self, i: int, j: int) -> Array:
+        """The draws of one edge, of all chains, ascending; or as near to them as a histogram is."""
+
+
+def edge_statistics(draws: xr.Dataset, streams: xr.Dataset | None) -> EdgeStatistics:
+    """From draws, unless there are streams."""
+    return FromDraws(draws) if streams is None else FromStreams(streams, draws.sizes["draw"])
+
+
+def inclusion(edges: EdgeStatistics, exact_zeros: bool) -> Array:
+    """The share of draws that are not zero; missing if none is and ``exact_zeros`` were not to be expected."""
+    share = edges.nonzero
+    return share if exact_zeros or (share < 1).any() else np.full_like(share, np.nan)
+
+
+def as_dataset(inclusion_other: pd.DataFrame) -> xr.Dataset:
+    """Query by variable, for a file; :func:`as_frame` makes the same again."""
+    names = {"query": list(inclusion_other.index), "variable": list(inclusion_other.columns)}
+    return xr.Dataset({"inclusion_other": (("query", "variable"), inclusion_other.to_numpy())}, coords=names)
+
+
+def as_frame(looked: xr.Dataset) -> pd.DataFrame:
+    """Query by variable."""
+    names = (looked[axis].values.tolist() for axis in ("query", "variable"))
+    return pd.DataFrame(looked["inclusion_other"].values, *names)
+
+
+def every_draw(draws: xr.Dataset) -> xr.DataArray:
+    """``W12``, if every draw of it was kept."""
+    if "W12" not in draws:
+        raise ValueError('this needs every draw of W12, of which a summary was kept: estimate with keep="draws"')
+    return draws["W12"]
+
+
+def draws_of_edge(draws: xr.Dataset, query: Any, variable: Any, of: str = "weight") -> xr.DataArray:
+    """The weight of one edge, or its partial correlation, draw by draw, if kept."""
+    if "edge" in draws.dims:
+        found = (draws["edge_query"].values == query) & (draws["edge_variable"].values == variable)
+        if found.any():
+            return draws[f"kept_{of}"].isel(edge=int(np.argmax(found)))
+    if "W12" in draws:
+        weight = draws["W12"].sel(query=query, variable=variable)
+        return weight if of == "weight" else partial(draws, weight, query, variable)
+    name = edge_name(query, variable)
+    raise ValueError(f'the draws of {name} were not kept: estimate with keep="draws", or name it in named=[...]')
+
+
+def partial(draws: xr.Dataset, weight: xr.DataArray, query: Any, variable: Any) -> xr.DataArray:
+    """``-w_ij / sqrt(w_ii w_jj)`` of one edge, draw by draw."""
+    w_ii, w_jj = draws["W11"].sel(query=query, query_other=query), draws["W22_diagonal"].sel(variable=variable)
+    return weight.copy(data=-weight.values / np.sqrt(w_ii.values * w_jj.values))
+
+
+def kept_variables(draws: xr.Dataset, query: Any, among: Iterable[Any]) -> list[Any]:
+    """Those of the variables whose edges with a query variable have all their draws."""
+    if "W12" in draws:
+        return list(among)
+    kept = set(draws["edge_variable"].values[draws["edge_query"].values == query].tolist())
+    return [name for name in among if name in kept]
+
+
+def kept_where(draws: xr.Dataset) -> str:
+    """What was kept beside streamed statistics, in words."""
+    return "on disk" if "W12" in draws else f"as a summary with the draws of {draws.sizes['edge']} edges"
+
+
+@dataclass(frozen=True, eq=False)
+class FromDraws:
+    """Statistics of draws, (chain, draw, ...), that are all in memory."""
+
+    draws: xr.Dataset
+
+    @cached_property
+    def sign_probability(self) -> Array:
+        """``max(P(w > 0), P(w < 0))``."""
+        return selection.sign_probability(stacked(self.draws["W12"]))
+
+    @cached_property
+    def nonzero(self) -> Array:
+        """The share of draws that are not exactly zero."""
+        return np.asarray((stacked(self.draws["W12"]) != 0).mean(axis=0))
+
+    @property
+    def coefficients(self) -> Array:
+        """The posterior mean of ``-U W12``."""
+        return coefficients(stacked(self.draws["W11"]), stacked(self.draws["W12"])).mean(axis=0)
+
+    def table(self, i: Positions, j: Positions, level: float) -> pd.DataFrame:
+        """From the draws of the chosen edges alone."""
+        return from_draws(self._weight(i, j), self.partial_correlation(i, j), level)
+
+    def quality(self, i: Positions, j: Positions) -> pd.DataFrame:
+        """ArviZ's, rank-normalised."""
+        weight = self._weight(i, j)
+        return convergence({k: weight[:, :, k] for k in range(len(i))})
+
+    def partial_correlation(self, i: Any, j: Any) -> Array:
+        """``-w_ij / sqrt(w_ii w_jj)`` of chosen pairs, draw by draw."""
+        w_ii, w_jj = self.draws["W11"].values[:, :, i, i], self.draws["W22_diagonal"].values[:, :, j]
+        return np.asarray(-self._weight(i, j) / np.sqrt(w_ii * w_jj))
+
+    def ordered(self, i: int, j: int) -> Array:
+        """The draws of one edge, ascending."""
+        return np.sort(self._weight(i, j), axis=None)
+
+    def _weight(self, i: Any, j: Any) -> Array:
+        return np.asarray(self.draws["W12"].values[:, :, i, j])
+
+
+@dataclass(frozen=True, eq=False)
+class FromStreams:
+    """Statistics of chains of ``draws`` draws each, from what an ``EdgeStream`` added up."""
+
+    streams: xr.Dataset
+    draws: int
+
+    @cached_property
+    def sign_probability(self) -> Array:
+        """``max(P(w > 0), P(w < 0))``."""
+        return np.asarray(np.maximum(self._total("positive"), self._total("negative")) / self._count)
+
+    @cached_property
+    def nonzero(self) -> Array:
+        """The share of draws that are not exactly zero."""
+        return np.asarray((self._total("positive") + self._total("negative")) / self._count)
+
+    @property
+    def coefficients(self) -> Array:
+        """The posterior mean of ``-U W12``."""
+        return self._total("coefficient_sum") / self._count
+
+    def table(self, i: Positions, j: Positions, level: float) -> pd.DataFrame:
+        """Moments and signs are those of the draws; the ends of intervals lie within a bin of the draws' own."""
+        total = self._at("sum", i, j).sum(axis=(0, 1))
+        lower, upper = self.quantiles(i, j, tails(level))
+        columns = {
+            "weight": self._at("centre", i, j) + total / self._count,
+            "sd": np.sqrt(self._variance(i, j)),
+            "lower": lower,
+            "upper": upper,
+            "partial_correlation": self._at("partial_sum", i, j).sum(axis=0) / self._count,
+            "sign_probability": self.sign_probability[i, j],
+        }
+        return pd.DataFrame(columns).join(self.quality(i, j).rename(columns={"ess_bulk": "ess"}))
+
+    def quality(self, i: Positions, j: Positions) -> pd.DataFrame:
+        """Plain split R-hat, and the ESS of the mean by batches; that of the tails is missing."""
+        columns = {"rhat": self.rhat(i, j), "ess_bulk": self.ess(i, j), "ess_tail": np.full(len(i), np.nan)}
+        frame = pd.DataFrame(columns)
+        frame.loc[self.nonzero[i, j] == 0] = np.nan
+        return frame
+
+    def rhat(self, i: Positions, j: Positions) -> Array:
+        """``sqrt(V / W)`` over the 2 C halves of chains, each of h draws (Gelman et al. 2013, section 11.4).
+
+        W is the mean variance within a half, ``V = (h - 1)/h W + B/h`` with B/h the variance of their means.
+        """
+        h = Layout(self.draws).half
+        if h < 2:
+            return np.full(len(i), np.nan)
+        sums, squares = (
+            self._at(name, i, j)[:, :2].reshape(2 * self.streams.sizes["chain"], len(i))
+            for name in ("sum", "squares")
+        )
+        within = np.maximum(squares - sums**2 / h, 0).mean(axis=0) / (h - 1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(np.sqrt((h - 1) / h + (sums / h).var(axis=0, ddof=1) / within))
+
+    def ess(self, i: Positions, j: Positions) -> Array:
+        """The number of independent draws whose mean would vary as much, ``N var(w) / s2``, at most ``N log10 N``.
+
+        ``s2`` is b times the variance of the means of batches of b draws, all chains together. Its bias is
+        proportional to 1/b; twice that of whole batches minus that of half batches cancels it (Vats and Flegal
+        2022), and the larger of the two is taken. Fewer than two thirds of the number of batches cannot be told.
+        """
+        first = int(self.streams["first"]) if "first" in self.streams else 0
+        layout, chains = Layout(self.draws, first), self.streams.sizes["chain"]
+        b, a = layout.batch, layout.batches * chains
+        if self.draws < 4 or a < 2:
+            return np.full(len(i), np.nan)
+        total = self._at("batch_sum", i, j).sum(axis=0)
+        whole = (self._at("batch_squares", i, j).sum(axis=0) - total**2 / a) / (b * (a - 1))
+        half = (self._at("half_batch_squares", i, j).sum(axis=0) - total**2 / (2 * a)) / (b / 2 * (2 * a - 1))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            size = self._count * self._variance(i, j) / np.maximum(whole, 2 * whole - half)
+        return np.asarray(np.minimum(size, self._count * np.log10(self._count)))
+
+    def quantiles(self, i: Positions, j: Positions, probabilities: npt.ArrayLike) -> Array:
+        """Probabilities x edges, read off the histogram with exact zeros put back; linear within a bin."""
+        ends, bins = self._edges_of_bins(i, j), self._at("histogram", i, j)
+        negative, positive = (self._at(name, i, j).sum(axis=0, dtype=float) for name in ("negative", "positive"))
+        ranks = np.asarray(probabilities) * (self._count - 1) + 0.5
+        zeros = self._count - negative - positive
+        below = np.cumsum(np.pad(bins, [(0, 0), (1, 0)]), axis=1, dtype=float)
+        below += np.where(ends > 0, zeros[:, None], 0)
+        columns = [inverse(ranks, *with_zero(*edge)) for edge in zip(ends, below, negative, zeros, strict=True)]
+        return np.array(columns).reshape(len(i), len(ranks)).T
+
+    def ordered(self, i: int, j: int) -> Array:
+        """A value for each draw, within a bin of it; as many are negative, zero and positive as draws are."""
+        return self.quantiles(np.array([i]), np.array([j]), np.linspace(0, 1, self._count))[:, 0]
+
+    def _edges_of_bins(self, i: Positions, j: Positions) -> Array:
+        """Where the bins of each edge begin and end, k x bins + 1; the outer two reach to the extremes."""
+        bins = self.streams.sizes["bin"] - 2
+        steps = np.arange(bins + 1) - bins / 2
+        inner = self._at("centre", i, j)[:, None] + steps / self._at("per_width", i, j)[:, None]
+        return np.column_stack([self._at("lowest", i, j), inner, self._at("highest", i, j)])
+
+    @property
+    def _count(self) -> int:
+        """All draws of all chains."""
+        return int(self.draws * self.streams.sizes["chain"])
+
+    def _variance(self, i: Positions, j: Positions) -> Array:
+        """Of the weight, over all draws."""
+        total, squares = (self._at(name, i, j).sum(axis=(0, 1)) for name in ("sum", "squares"))
+        return np.asarray(np.maximum(squares - total**2 / self._count, 0) / max(1, self._count - 1))
+
+    def _total(self, name: str) -> Array:
+        """Over chains."""
+        return np.asarray(self.streams[name].values.sum(axis=0, dtype=float))
+
+    def _at(self, name: str, i: Positions, j: Positions) -> Array:
+        """A statistic of the chosen edges, which are its last axis; bins come after them."""
+        values = self.streams[name].values
+        return np.asarray(values[i, j] if name == "histogram" else values[..., i, j])
+
+
+def with_zero(ends: Array, below: Array, negative: float, zeros: float) -> tuple[Array, Array]:
+    """Ends of bins and the number of draws below each, with the step of the exact zeros among them.
+
+    The signs are counted, so the bin that holds zero is divided there without an error.
+    """
+    place = int(np.searchsorted(ends, 0.0, side="right"))
+    return np.insert(ends, place, [0.0, 0.0]), np.insert(below, place, [negative, negative + zeros])
+
+
+def inverse(ranks: Array, ends: Array, below: Array) -> Array:
+    """Where so many draws lie below, linearly between the ends of bins."""
+    return np.interp(ranks, below, ends)

@@ -13,7 +13,7 @@ import pandas as pd
 
 from markovblanket._determinism import one_thread
 from markovblanket.contracts import Array
-from markovblanket.model.copula import conditional_cells
+from markovblanket.model.copula import new_rows
 from markovblanket.model.copula.transforms import Scale, Steps
 from markovblanket.posterior.observed import Observed, Sample
 from markovblanket.posterior.prediction import Fit
@@ -147,10 +147,10 @@ def laws_given_rows(
     """Means of the cells of each column named, those of the query first, and their sd, given all others."""
     table, columns, (W11, W12) = fit.observed.table, fit.observed.columns_at(sample), fit.matrices(sample)
     query, J = (np.flatnonzero([name in names for name in part]) for part in (table.query, table.rest))
-    mean, sd = conditional_cells.of_query(W11, W12, columns)
+    mean, sd = new_rows.of_query(W11, W12, columns)
     yield from ((mean[:, i], float(sd[i])) for i in query)
     if len(J):
-        mean, sd = conditional_cells.of_rest(rng, W11, W12, columns, J)
+        mean, sd = new_rows.of_rest(rng, W11, W12, columns, J)
         yield from zip(mean.T, sd.tolist(), strict=True)
 
 

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from markovblanket._determinism import one_thread
-from markovblanket._seeds import checked_seed
-from markovblanket.posterior import arviz_bridge, edge_statistics, html, reported, storage
+from markovblanket._determinism import checked_seed, one_thread
+from markovblanket.posterior import _arviz, diagnostics, html, storage
+from markovblanket.posterior import edges as edges_module
 from markovblanket.posterior.answers import EdgeAnswers
 from markovblanket.posterior.diagnostics import ConvergenceWarning, Diagnostics, diagnose
 from markovblanket.posterior.imputation import Imputed
@@ -69,25 +69,25 @@ class Posterior(EdgeAnswers):
     @property
     def W12(self) -> xr.DataArray:
         """Draws of the blanket: (chain, draw, query, variable)."""
-        return edge_statistics.every_draw(self.draws)
+        return edges_module.every_draw(self.draws)
 
     @property
     def partial_correlation(self) -> xr.DataArray:
         """Draws of ``-w_ij / sqrt(w_ii w_jj)`` between query and rest: (chain, draw, query, variable)."""
         i, j = np.indices(self.W12.shape[2:])
-        return self.W12.copy(data=edge_statistics.FromDraws(self.draws).partial_correlation(i, j)).rename(
+        return self.W12.copy(data=edges_module.FromDraws(self.draws).partial_correlation(i, j)).rename(
             "partial_correlation"
         )
 
     @property
     def hyperparameters(self) -> xr.Dataset:
         """Draws of what the prior learned."""
-        return reported.hyperparameters(self.draws)
+        return diagnostics.hyperparameters(self.draws)
 
     def __repr__(self) -> str:
         sizes = self.draws.sizes
         variables = f"{sizes['query']} query and {sizes['variable']} other variables"
-        kept = "" if self.streams is None else f", kept {edge_statistics.kept_where(self.draws)}"
+        kept = "" if self.streams is None else f", kept {edges_module.kept_where(self.draws)}"
         return f"<Posterior: {variables}, {sizes['chain']} chains of {sizes['draw']} draws{kept}>"
 
     def _repr_html_(self) -> str:
@@ -98,11 +98,11 @@ class Posterior(EdgeAnswers):
 
     def summary(self, level: float = DEFAULT_LEVEL) -> pd.DataFrame:
         """Mean, sd, interval, R-hat and ESS of ``W11``, of R2 and of the hyperparameters, a row each."""
-        return reported.summarised(self.draws, level)
+        return diagnostics.summarised(self.draws, level)
 
     def r2(self, level: float = DEFAULT_LEVEL) -> pd.DataFrame:
         """Bayesian R2 of each query variable given the rest (Gelman, Goodrich, Gabry and Vehtari 2019)."""
-        return describe(stacked(reported.r2(self.draws)), level).set_index(pd.Index(self.query, name="query"))
+        return describe(stacked(diagnostics.r2(self.draws)), level).set_index(pd.Index(self.query, name="query"))
 
     def diagnostics(self, *, all: bool = False) -> Diagnostics:
         """R-hat and effective sample sizes of ``W11``, R2, hyperparameters and the selected edges; what it cost.
@@ -119,7 +119,7 @@ class Posterior(EdgeAnswers):
 
     def to_inference_data(self) -> Any:
         """ArviZ's container: ``InferenceData`` up to ArviZ 0.2x, ``xarray.DataTree`` from 1.0 on."""
-        return arviz_bridge.inference_data({"posterior": self.draws, "sample_stats": self.effort})
+        return _arviz.inference_data({"posterior": self.draws, "sample_stats": self.effort})
 
     # Prediction ---------------------------------------------------------------------------------------
 
@@ -208,9 +208,7 @@ class Posterior(EdgeAnswers):
     def datasets(self) -> dict[str, xr.Dataset]:
         """The data sets of which this posterior is made, by name."""
         streams = {} if self.streams is None else {"streams": self.streams}
-        looked = (
-            {} if self.inclusion_other is None else {"looked": edge_statistics.as_dataset(self.inclusion_other)}
-        )
+        looked = {} if self.inclusion_other is None else {"looked": edges_module.as_dataset(self.inclusion_other)}
         return {"draws": self.draws, "effort": self.effort, **self.observed.to_datasets(), **streams, **looked}
 
     # Inside -------------------------------------------------------------------------------------------
@@ -225,7 +223,7 @@ class Posterior(EdgeAnswers):
         i, j = i[included], j[included]
         names = map(edge_name, take(self.query, i), take(self.variables, j))
         quality = self._edges.quality(i, j).set_axis(list(names))
-        return diagnose(reported.reported(self.draws), quality, self.effort, self.settings.get("solver"))
+        return diagnose(diagnostics.reported(self.draws), quality, self.effort, self.settings.get("solver"))
 
     @cached_property
     def _card(self) -> str:
@@ -237,7 +235,7 @@ class Posterior(EdgeAnswers):
         """The question, and its facts: how many edges of how many, the data, the model, the chains."""
         sizes, table = self.draws.sizes, self.observed.table
         missing = sum(row["missing"] for row in table.describe())
-        kept = "" if self.streams is None else f", kept {edge_statistics.kept_where(self.draws)}"
+        kept = "" if self.streams is None else f", kept {edges_module.kept_where(self.draws)}"
         facts = [
             f"{edges:,} of {sizes['query'] * sizes['variable']:,} possible edges selected",
             f"{self.settings.get('data', {}).get('n', table.n):,} rows",
@@ -258,5 +256,5 @@ def load(path: str | Path) -> Posterior:
     """Read back what :meth:`Posterior.save` wrote."""
     groups, settings = storage.read(Path(path))
     observed = Observed.from_datasets(groups["table"], groups["latent"])
-    other = edge_statistics.as_frame(groups["looked"]) if "looked" in groups else None
+    other = edges_module.as_frame(groups["looked"]) if "looked" in groups else None
     return Posterior(groups["draws"], groups["effort"], observed, settings, groups.get("streams"), other)

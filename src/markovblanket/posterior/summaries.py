@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from markovblanket.contracts import Array
-from markovblanket.posterior import arviz_bridge
+from markovblanket.posterior import _arviz
 from markovblanket.tables.columns import Column, number
 
 
@@ -79,8 +79,8 @@ def convergence(draws: Mapping[Any, Array]) -> pd.DataFrame:
     if not names or next(iter(draws.values())).shape[1] < 4:
         return pd.DataFrame(np.nan, index=names, columns=["rhat", "ess_bulk", "ess_tail"])
     block = xr.Dataset({"x": (("chain", "draw", "name"), np.stack(list(draws.values()), axis=2))})
-    bulk, tail = (arviz_bridge.ess(block, method)["x"].values for method in ("bulk", "tail"))
-    columns = {"rhat": arviz_bridge.rhat(block)["x"].values, "ess_bulk": bulk, "ess_tail": tail}
+    bulk, tail = (_arviz.ess(block, method)["x"].values for method in ("bulk", "tail"))
+    columns = {"rhat": _arviz.rhat(block)["x"].values, "ess_bulk": bulk, "ess_tail": tail}
     frame = pd.DataFrame(columns, index=names)
     frame.loc[np.ptp(block["x"].values, axis=(0, 1)) == 0] = np.nan
     return frame

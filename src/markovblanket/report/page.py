@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from markovblanket.plots.chains import CHAINS
 from markovblanket.plots.style import NEGATIVE, POSITIVE, QUERY
-from markovblanket.posterior.numerals import figure, number, percent, rhat, signed
+from markovblanket.posterior.html import figure, number, percent, rhat, signed
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.report import curves, picture, sections
 from markovblanket.report import slider as choosing

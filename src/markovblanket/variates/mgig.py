@@ -22,8 +22,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from markovblanket.contracts import Array
-from markovblanket.variates import continued_fraction as fraction
-from markovblanket.variates.factors import ROUNDING, cholesky, semidefinite_factor, solve_lower, triangular_root
+from markovblanket.variates import _continued_fraction as fraction
+from markovblanket.variates._factors import (
+    ROUNDING,
+    cholesky,
+    semidefinite_factor,
+    solve_lower,
+    triangular_root,
+)
 
 __all__ = ["Enclosure", "EnclosureError", "draw", "enclose", "log_density", "semidefinite_factor", "step"]
 

@@ -33,9 +33,9 @@ import numpy as np
 from numba import njit
 
 from markovblanket.contracts import Array, ChainState
-from markovblanket.model.copula import level_cells
 from markovblanket.model.copula.margins import Indices, Levels
 from markovblanket.model.scatter import times_transpose
+from markovblanket.variates import truncated_normal
 
 # Places near a column, and moves among them per sweep: up to four, as long as they draw at most so many cells.
 # A column of many levels would hardly ever move, its gaps tie it to itself.
@@ -158,7 +158,7 @@ def moves(rng: np.random.Generator, row: Row, times: int) -> tuple[int, int]:
 @njit(cache=True)
 def step(rng: np.random.Generator, row: Row, j: int, vanish: bool) -> bool:
     """Propose that the edge at j (-1: none yet) goes to another place, or that it vanishes; whether it does."""
-    cuts, gaps = level_cells.lay_cuts(rng, row.x, row.codes)
+    cuts, gaps = lay_cuts(rng, row.x, row.codes)
     old = row.w[j] if j >= 0 else 0.0
     if j >= 0:
         put(row, j, 0.0)
@@ -171,8 +171,8 @@ def step(rng: np.random.Generator, row: Row, j: int, vanish: bool) -> bool:
     ratio = worth(row, cuts, k, new, at_k, weights) - worth(row, cuts, j, old, at_j, weights)
     if k >= 0:
         put(row, k, new)
-    x = level_cells.draw_between(rng, row.mean, row.variance, row.codes, cuts)
-    if -rng.standard_exponential() <= ratio + gaps - level_cells.log_gaps(x, row.codes):
+    x = draw_between(rng, row.mean, row.variance, row.codes, cuts)
+    if -rng.standard_exponential() <= ratio + gaps - log_gaps(x, row.codes):
         row.x[:] = x
         return True
     if k >= 0:
@@ -199,9 +199,7 @@ def slopes(row: Row, cuts: Array) -> tuple[Array, float]:
     pull, tight = -row.e, 0.0
     for r in range(len(pull)):
         if row.codes[r] >= 0:
-            _, mean, narrowing = level_cells.moments(
-                row.mean[r], row.variance, cuts[row.codes[r]], cuts[row.codes[r] + 1]
-            )
+            _, mean, narrowing = moments(row.mean[r], row.variance, cuts[row.codes[r]], cuts[row.codes[r] + 1])
             pull[r] -= mean
             tight += narrowing
     curvature = len(pull) * (row.u - row.variance) + row.variance * tight + row.u + 1.0 / row.slab
@@ -261,8 +259,75 @@ def ascent(row: Row, cuts: Array, k: int, w: float) -> tuple[float, float, float
         if row.codes[r] >= 0:
             mean = row.mean[r] - w * row.variance * f[r]
             code = row.codes[r]
-            log_mass, pull, tight = level_cells.moments(mean, row.variance, cuts[code], cuts[code + 1])
+            log_mass, pull, tight = moments(mean, row.variance, cuts[code], cuts[code + 1])
             value += log_mass
             slope -= pull * f[r]
             curvature += tight * row.variance * f[r] * f[r]
     return value, slope, curvature
+
+
+LOG_ROOT_2PI = 0.5 * math.log(2 * math.pi)
+
+
+@njit(cache=True)
+def moments(mean: float, variance: float, lower: float, upper: float) -> tuple[float, float, float]:
+    """Of a normal cell between bounds: log probability, ``E x - mean``, and which share of its variance it loses.
+
+    On the side where the interval lies farther to the right, where tails keep their digits.
+    """
+    sd = math.sqrt(variance)
+    low, high, sign = (lower - mean) / sd, (upper - mean) / sd, 1.0
+    if -low > high:
+        low, high, sign = -high, -low, -1.0
+    mass = 0.5 * (math.erfc(low * math.sqrt(0.5)) - math.erfc(high * math.sqrt(0.5)))
+    if mass < 1e-290:  # beyond 36 standard deviations: an exponential law, narrow intervals aside
+        series = math.log1p(-(1.0 - 3.0 / low**2) / low**2) if low > 1.0 else 0.0
+        return series - 0.5 * low * low - math.log(abs(low)) - LOG_ROOT_2PI, sign * sd * (low + 1.0 / low), 1.0
+    at_low = math.exp(-0.5 * low * low - LOG_ROOT_2PI) / mass
+    at_high = math.exp(-0.5 * high * high - LOG_ROOT_2PI) / mass
+    mean = at_low - at_high
+    edges = (low * at_low if low > -np.inf else 0.0) - (high * at_high if high < np.inf else 0.0)
+    return math.log(mass), sign * sd * mean, min(max(mean * mean - edges, 0.0), 1.0)
+
+
+@njit(cache=True)
+def lay_cuts(rng: np.random.Generator, x: Array, codes: Indices) -> tuple[Array, float]:
+    """A cut in every gap between levels, with infinity at both ends; and the sum of the gaps' logarithms."""
+    low, high = edges_of_gaps(x, codes)
+    cuts = np.full(len(low) + 2, np.inf)
+    cuts[0] = -np.inf
+    for k in range(len(low)):
+        cuts[k + 1] = low[k] + rng.random() * (high[k] - low[k])
+    return cuts, np.log(high - low).sum()
+
+
+@njit(cache=True)
+def log_gaps(x: Array, codes: Indices) -> float:
+    """The sum of the logarithms of the gaps between levels."""
+    low, high = edges_of_gaps(x, codes)
+    return np.log(high - low).sum()
+
+
+@njit(cache=True)
+def edges_of_gaps(x: Array, codes: Indices) -> tuple[Array, Array]:
+    """The largest cell of every level but the last, the smallest of every level but the first."""
+    bottom, top = np.full(codes.max() + 1, np.inf), np.full(codes.max() + 1, -np.inf)
+    for r in range(len(x)):
+        if codes[r] >= 0:
+            bottom[codes[r]] = min(bottom[codes[r]], x[r])
+            top[codes[r]] = max(top[codes[r]], x[r])
+    return top[:-1], bottom[1:]
+
+
+@njit(cache=True)
+def draw_between(rng: np.random.Generator, mean: Array, variance: float, codes: Indices, cuts: Array) -> Array:
+    """A normal column, every observed cell between the cuts of its level."""
+    x, sd = mean.copy(), math.sqrt(variance)
+    for r in range(len(x)):
+        code, t = codes[r], 0.0
+        if code < 0:
+            t = rng.standard_normal()
+        else:
+            t = truncated_normal.between(rng, (cuts[code] - x[r]) / sd, (cuts[code + 1] - x[r]) / sd)
+        x[r] += sd * t
+    return x
