@@ -21,7 +21,9 @@ def made(W12, W11=None, names=NAMES):
     values = {name: array[:2, :2] for name, array in arrays().items()}
     values["W12"] = np.asarray(W12, float).reshape(2, 2, 2, 4)
     values |= {} if W11 is None else {"W11": np.asarray(W11, float).reshape(2, 2, 2, 2)}
-    return Posterior(*name_axes(values, *names), observed(names), {"prior": {"name": "SpikeSlab"}})
+    return Posterior(
+        *name_axes(values, *names), observed(names), {"prior": {"name": "SpikeSlab", "exact_zeros": True}}
+    )
 
 
 # T~a, T~b, T~c, T~<script> and the same of N, in each of four draws.

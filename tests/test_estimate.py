@@ -296,12 +296,13 @@ def test_a_long_run_converges_without_a_word(data):
 def test_the_settings_are_enough_to_do_it_again(data):
     one = mb.estimate(data.table, data.query, prior=mb.Laplace(gamma=30), **QUICK | {"seed": None})
     made = one.settings
-    assert made["prior"] == {"name": "Laplace", "gamma": 30, "shape": 1.0, "rate": 0.01}
+    options = {"gamma": 30, "shape": 1.0, "rate": 0.01}
+    assert made["prior"] == {"name": "Laplace", "exact_zeros": False, "options": options}
     assert made["data"] | {"sha256": ""} == {"n": 80, "p": 3, "q": 12, "sha256": ""}
     again = mb.estimate(
         data.table,
         data.query,
-        prior=mb.Laplace(gamma=made["prior"]["gamma"]),
+        prior=mb.Laplace(gamma=made["prior"]["options"]["gamma"]),
         seed=int(made["seed"]),
         progress=False,
         **{name: made[name] for name in ("margins", "kinds", "chains", "warmup", "draws", "thin")},
@@ -315,9 +316,12 @@ def test_estimate_knows_the_horseshoe_and_tells_it_the_size_of_the_data():
     clinic = mb.simulate(rows=300, query=2, rest=15, seed=3)
     given = {"warmup": 20, "draws": 20, "chains": 2, "seed": 1, "progress": False}
     posterior = mb.estimate(clinic.table, clinic.query, prior=mb.Horseshoe(edges=4), **given)
-    assert posterior.settings["prior"]["scale"] == pytest.approx(4 / 26 / 300**0.5)
+    assert posterior.settings["prior"]["options"]["scale"] == pytest.approx(4 / 26 / 300**0.5)
     assert posterior.settings["prior"]["name"] == "Horseshoe"
-    assert mb.estimate(clinic.table, clinic.query, prior="horseshoe", **given).settings["prior"]["scale"] is None
+    assert (
+        mb.estimate(clinic.table, clinic.query, prior="horseshoe", **given).settings["prior"]["options"]["scale"]
+        is None
+    )
 
 
 def test_functions_that_use_the_package_travel_to_other_processes():

@@ -200,7 +200,7 @@ def test_arviz_takes_what_is_kept(summary):
 @pytest.mark.parametrize("keep", ["draws", "summary"])
 def test_spike_and_slab_fills_the_inclusion_even_without_a_zero(full, summary, keep):
     made = full if keep == "draws" else summary
-    settings = made.settings | {"prior": {"name": "SpikeSlab"}}
+    settings = made.settings | {"prior": {"name": "SpikeSlab", "exact_zeros": True}}
     posterior = Posterior(made.draws, made.effort, made.observed, settings, made.streams)
     assert (posterior.edges(all=True)["inclusion"] == 1).all()
 

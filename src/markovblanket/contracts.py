@@ -183,6 +183,13 @@ class RowLaw:
 class Prior(Protocol):
     """A law of ``W12`` given as a scale mixture of normals, with its hyperparameters."""
 
+    @property
+    def exact_zeros(self) -> bool:
+        """Whether an entry of ``W12`` is exactly zero with positive probability."""
+
+    def for_data(self, p: int, q: int, n: int) -> Prior:
+        """The prior with everything worked out that depends on the size of the data; itself if nothing does."""
+
     def start(self, rng: np.random.Generator, p: int, q: int) -> tuple[Array, Hyper]:
         """Over-dispersed ``(T, hyper)`` for the start of a chain."""
 

@@ -48,7 +48,10 @@ def test_the_answer_is_a_posterior_with_all_that_one_says(clinic, posterior):
     assert np.isfinite(edges[["weight", "sd", "partial_correlation", "rhat", "ess"]].to_numpy()).all()
     assert np.abs(posterior.partial_correlation.values).max() < 1  # W is positive definite as a whole
     assert posterior.r2()["mean"].between(0, 1).all()
-    assert posterior.settings["prior"] == {"name": "GraphicalLasso", "lam": None, "shape": 1.0, "rate": 0.01}
+    assert posterior.settings["prior"] == {
+        "name": "GraphicalLasso",
+        "options": {"lam": None, "shape": 1.0, "rate": 0.01},
+    }
 
 
 def test_it_predicts_the_query_as_least_squares_does(clinic, posterior):

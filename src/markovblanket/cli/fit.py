@@ -171,19 +171,20 @@ def write(
         log(f"not converged: {problem}")
     with noted(log):
         if question.run["keep"] == DISK:
-            take_draws(folder, posterior)
+            posterior = take_draws(folder, posterior)
         files.write(folder, posterior, edges, question.rule)
     output_folder.write_settings(folder, {**question.settings, **posterior.settings})
     log(f"{len(edges)} edges selected; written: {', '.join(sorted(entry.name for entry in folder.iterdir()))}")
 
 
-def take_draws(folder: Path, posterior: Posterior) -> None:
+def take_draws(folder: Path, posterior: Posterior) -> Posterior:
     """The posterior whose draws were written as they came, without a copy, and under its own name."""
     source = storage.source_of(posterior.draws)
     assert source is not None
     output_folder.link(source.parent, folder / files.POSTERIOR)
-    posterior.settings["keep"] = {"asked": DISK, "kept": DISK, "why": "as asked"}
-    storage.write_settings(folder / files.POSTERIOR, posterior.settings)
+    settings = {**posterior.settings, "keep": {"asked": DISK, "kept": DISK, "why": "as asked"}}
+    storage.write_settings(folder / files.POSTERIOR, settings)
+    return replace(posterior, settings=settings)
 
 
 def beware(edges: pd.DataFrame, diagnostics: Diagnostics) -> None:

@@ -162,10 +162,9 @@ def schedules(
 
 
 def problem_of(given: Given, prior: Prior, solver: Solver) -> Problem:
-    """The data with a prior that knows their size, if it asks for it."""
-    if isinstance(prior, Horseshoe):
-        prior = prior.for_data(len(given.query), len(given.rest), given.scatter.n)
-    return Problem(given.scatter, prior, solver, given.latent)
+    """Scatter, prior and solver together, the prior fitted to the size of the data."""
+    sized = prior.for_data(len(given.query), len(given.rest), given.scatter.n)
+    return Problem(given.scatter, sized, solver, given.latent)
 
 
 def chosen(choice: Any, known: dict[str, Any], role: str, contract: type) -> Any:

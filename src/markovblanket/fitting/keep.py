@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -82,14 +82,15 @@ class Keeping:
         """What the chains have left, with named axes; on disk, a saved posterior."""
         (draws, effort), streams = name_axes(arrays, query, rest), name_streams(arrays)
         posterior = Posterior(draws, effort, observed, settings, streams)
-        if self.kept == "disk":
-            posterior.draws = storage.complete(Path(self.asked), posterior.datasets(), settings)
-        return posterior
+        if self.kept != "disk":
+            return posterior
+        return replace(posterior, draws=storage.complete(Path(self.asked), posterior.datasets(), settings))
 
-    def keep_second_look(self, posterior: Posterior) -> None:
-        """On disk, what was learned after the draws."""
+    def keep_second_look(self, posterior: Posterior) -> Posterior:
+        """The same posterior; on disk, what was learned after the draws is added."""
         if self.kept == "disk":
             storage.add(Path(self.asked), posterior.datasets(), posterior.settings)
+        return posterior
 
 
 def decide(

@@ -152,10 +152,9 @@ def given_in(folder: Path, plan: Plan) -> Given:
 def known(described: Mapping[str, Any], names: Mapping[str, Any], role: str) -> Any:
     """A prior or a solver of this package, made again from its description."""
     kinds = {kind.__name__: kind for kind in names.values()}
-    options = dict(described)
-    if (name := options.pop("name")) not in kinds:
+    if (name := described["name"]) not in kinds:
         raise ValueError(f"the {role} {name} is not of this package: go on by the same call of estimate")
-    return kinds[name](**options)
+    return kinds[name](**described["options"])
 
 
 # How far it is ----------------------------------------------------------------------------------------

@@ -123,9 +123,9 @@ def candidates(posterior: Posterior, least: float) -> list[Name]:
 def prior_of(posterior: Posterior) -> SpikeSlab:
     """The prior, with the probability of an edge that was learned; refused where there can be no second look."""
     posterior.observed.require_rows("a second look")
-    asked = dict(posterior.settings["prior"])
-    if asked.pop("name") != "SpikeSlab":
+    if not posterior.settings["prior"]["exact_zeros"]:
         raise ValueError('a second look needs probabilities of inclusion: estimate with prior="spike-slab"')
+    asked = posterior.settings["prior"]["options"]
     inclusion = asked["inclusion"] or float(posterior.draws["inclusion"].mean())
     return SpikeSlab(**{**asked, "inclusion": inclusion})
 
@@ -297,7 +297,7 @@ def other_ends(
 
 def obstacle(posterior: Posterior, names: Sequence[Name]) -> str | None:
     """What speaks against a second look that nobody has insisted on."""
-    if posterior.settings["prior"]["name"] != "SpikeSlab":
+    if not posterior.settings["prior"]["exact_zeros"]:
         return "the prior has no exact zeros"
     if not posterior.observed.table.n:
         return "a scatter matrix has no rows"

@@ -6,7 +6,7 @@ import platform
 import tempfile
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -67,11 +67,10 @@ class Task:
         """The same, with twice as many draws again and again until the chains agree, or the sweeps are used up."""
         elsewhere = tempfile.TemporaryDirectory(prefix="markovblanket-")
         with elsewhere as folder, run_folder.held(folder if checkpoint is None else checkpoint) as saver:
-            task, posterior = self, self.sampled(n_jobs, progress, saver)
+            task, posterior = self, self.looked_at_again(self.sampled(n_jobs, progress, saver), n_jobs)
             while not posterior.diagnostics().converged and task.may_double(budget):
                 task = replace(task, schedule=task.schedule.doubled)
-                posterior = task.sampled(n_jobs, progress, saver)
-            posterior = task.looked_at_again(posterior, n_jobs)
+                posterior = task.looked_at_again(task.sampled(n_jobs, progress, saver), n_jobs)
         warn_unless_converged(posterior)
         return posterior
 
@@ -99,10 +98,9 @@ class Task:
         """With probabilities of the likely edges from their other ends, if wished."""
         seeds = np.random.SeedSequence(self.seeds.entropy, spawn_key=(SECOND,))
         with one_thread:  # here already: to enter it anew for each candidate takes time
-            posterior.inclusion_other, why = other_ends(posterior, self.second_look, seeds, n_jobs)
-        posterior.settings["second_look"] = {"asked": self.second_look, "taken": why}
-        self.keeping.keep_second_look(posterior)
-        return posterior
+            other, why = other_ends(posterior, self.second_look, seeds, n_jobs)
+        settings = {**posterior.settings, "second_look": {"asked": self.second_look, "taken": why}}
+        return self.keeping.keep_second_look(replace(posterior, inclusion_other=other, settings=settings))
 
     def plan_in(self, folder: Path) -> dict[str, Any]:
         """All settings and names, as the checkpoint in that folder has them."""
@@ -135,13 +133,17 @@ class Task:
 
 def described(given: Given, parts: Mapping[str, Any]) -> dict[str, Any]:
     """All that is needed to do it again, but for the schedule and the seed."""
-    by_role = {
-        role: {"name": type(part).__name__, **(asdict(part) if hasattr(part, "__dataclass_fields__") else {})}
-        for role, part in parts.items()
-    }
+    by_role = {role: described_part(part) for role, part in parts.items()}
     p, q = given.scatter.S12.shape
     data = {"n": given.scatter.n, "p": p, "q": q, "sha256": given.fingerprint}
     return {"data": data, "margins": given.margins, **by_role, "versions": dict(versions())}
+
+
+def described_part(part: Any) -> dict[str, Any]:
+    """A prior or a solver as the settings record it: its name, its options, and whether it has exact zeros."""
+    options = asdict(part) if is_dataclass(part) and not isinstance(part, type) else {}
+    zeros = {"exact_zeros": part.exact_zeros} if hasattr(part, "exact_zeros") else {}
+    return {"name": type(part).__name__, **zeros, "options": options}
 
 
 @cache

@@ -101,7 +101,7 @@ def diagnose(
     """
     least = MIN_ESS_PER_CHAIN * draws.sizes["chain"]
     cost = pd.DataFrame() if effort is None else summed_up(effort)
-    missed = tuple(_missed(cost, solver or {}))
+    missed = tuple(_missed(cost, (solver or {}).get("options", {})))
     if draws.sizes["draw"] < 4:
         return Diagnostics(pd.DataFrame(), ("fewer than 4 draws per chain: nothing can be said", *missed), cost)
     rows = {str(name): _row(_quality(draws[[name]])) for name in draws.data_vars}

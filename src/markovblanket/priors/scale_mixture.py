@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -21,6 +22,12 @@ class ScaleMixture:
 
     A prior with a conditional of its own (an exact zero, say) overrides :meth:`draw_cross`.
     """
+
+    exact_zeros: ClassVar[bool] = False
+
+    def for_data(self, p: int, q: int, n: int) -> Self:
+        """The same prior: nothing in it depends on the size of the data."""
+        return self
 
     def draw_cross(
         self, rng: np.random.Generator, state: ChainState, scatter: Scatter, solver: Solver

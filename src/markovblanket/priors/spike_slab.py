@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -48,6 +49,7 @@ class SpikeSlab(ScaleMixture):
     SpikeSlab(inclusion=0.1, slab=None, edges=1.0, gaps=None, shape=2.0, rate=0.5)
     """
 
+    exact_zeros: ClassVar[bool] = True
     inclusion: float | None = None
     slab: float | None = None
     edges: float = 1.0

@@ -157,5 +157,5 @@ def source(posterior: Posterior) -> dict[str, str]:
 
 def part(described: dict[str, Any]) -> str:
     """``mb.SpikeSlab(edges=1.0, ...)``."""
-    given = {key: value for key, value in described.items() if key != "name" and value is not None}
+    given = {key: value for key, value in described["options"].items() if value is not None}
     return f"mb.{described['name']}({', '.join(f'{key}={value!r}' for key, value in given.items())})"
