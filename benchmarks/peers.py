@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from markovblanket.baselines import GraphicalLasso, WholeNetwork
-from markovblanket.baselines.fit import whole
+from markovblanket.baselines._graphical_lasso import whole
 from markovblanket.contracts import Array, Problem
 from markovblanket.priors import Laplace
 from mixing import Run, sampled

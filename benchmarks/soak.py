@@ -26,13 +26,13 @@ import machine
 from markovblanket.chains import run
 from markovblanket.chains.snapshots import Saver
 from markovblanket.chains.stores import KeepSummary
-from markovblanket.cli.demo import clinic
+from markovblanket.cli._demo import clinic
 from markovblanket.contracts import Array, ChainState, Draw, Problem, SweepInfo
 from markovblanket.fitting.data import understood
 from markovblanket.model import sweep
-from markovblanket.model.copula.margins import Levels
+from markovblanket.model.copula._margins import Levels
 from markovblanket.model.scatter import rest_ridge
-from markovblanket.priors import SpikeSlab, _spike_slab_sweep
+from markovblanket.priors import SpikeSlab, spike_slab_sweep
 from markovblanket.solvers import Dual
 from memory import STATUS, kilobytes
 from settings import AbsentError
@@ -94,7 +94,7 @@ def residual_drift(problem: Problem, state: ChainState, scatter: Any, U: Array) 
     odds, slab = problem.prior.zero_law(state.hyper)
     W21, R = state.W12.T.copy(), scatter.Y + U @ scatter.times_factor(state.W12)
     given = np.ascontiguousarray(scatter.F.T), 1.0 + scatter.column_sizes, odds, slab, 3
-    _spike_slab_sweep.sweep(np.random.default_rng(0), W21, U, R, *given)
+    spike_slab_sweep.sweep(np.random.default_rng(0), W21, U, R, *given)
     anew = scatter.Y + U @ W21.T @ scatter.F.T
     return float(np.abs(R - anew).max() / np.abs(anew).max())
 

@@ -23,12 +23,12 @@ import polars as pl
 import pytest
 
 import markovblanket as mb
-from markovblanket.cli import files as results
-from markovblanket.cli import fit as fitting
+from markovblanket.cli import _fit as fitting
+from markovblanket.cli import _result_files as results
 from markovblanket.cli import main
-from markovblanket.cli.options import in_options
-from markovblanket.tables import files
-from markovblanket.tables.frames import shown
+from markovblanket.cli._options import in_options
+from markovblanket.tables import _text_files
+from markovblanket.tables._frames import shown
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
 
@@ -719,7 +719,7 @@ def test_names_are_text_on_the_page_and_no_way_out_of_a_folder(tmp_path):
 
 
 def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "MOST_UNPACKED", 2**16)
+    monkeypatch.setattr(_text_files, "MOST_UNPACKED", 2**16)
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"0,0\n" * 2**20))
     size = (tmp_path / "t.csv.gz").stat().st_size
     most = f"{max(2**16, 100 * size):,}"

@@ -11,7 +11,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 import markovblanket as mb
 from markovblanket._files.locks import locked
-from markovblanket.cli import files, fit, main
+from markovblanket.cli import _fit, _result_files, main
 from markovblanket.model.sweep import Blanket
 from markovblanket.posterior import storage
 
@@ -49,7 +49,7 @@ def stopped(monkeypatch, place, *arguments, error: BaseException | None = None) 
         return main(arguments)
 
 
-@pytest.mark.parametrize("place", [(fit, "estimate"), (Blanket, "sweep")])
+@pytest.mark.parametrize("place", [(_fit, "estimate"), (Blanket, "sweep")])
 def test_a_run_goes_on_that_was_stopped_at_its_beginning_and_once_more_when_begun_by_force(monkeypatch, place):
     """Before the table was read, or after."""
     assert stopped(monkeypatch, place, *FIT, "run") == 130
@@ -60,14 +60,14 @@ def test_a_run_goes_on_that_was_stopped_at_its_beginning_and_once_more_when_begu
 
 
 def test_a_run_that_has_not_begun_is_begun_with_as_many_draws_as_are_asked_for_now(monkeypatch):
-    assert stopped(monkeypatch, (fit, "estimate"), *FIT, "run") == 130
+    assert stopped(monkeypatch, (_fit, "estimate"), *FIT, "run") == 130
     assert main(["resume", "run", "--draws", "70", "--quiet"]) == 0
     assert mb.load("run/posterior").settings["draws"] == 70
 
 
 def test_a_process_that_is_lost_is_told_in_a_line(monkeypatch, capsys):
     lost = TerminatedWorkerError("a worker process was\nunexpectedly terminated")
-    assert stopped(monkeypatch, (fit, "estimate"), *FIT, "run", error=lost) == 1
+    assert stopped(monkeypatch, (_fit, "estimate"), *FIT, "run", error=lost) == 1
     expected = "error: a process that ran chains was killed, perhaps for lack of memory: try fewer --jobs; "
     assert capsys.readouterr().err == f"{expected}markovblanket resume run goes on from the last checkpoint\n"
     assert main([*FIT, "run", "--force"]) == 0
@@ -87,13 +87,13 @@ def test_a_run_that_somebody_is_at_is_not_replaced_even_by_force(monkeypatch, ca
 
 def test_nor_is_it_taken_up_while_its_results_are_written(monkeypatch, capsys):
     """Its folder is about to be replaced, with all that another process would write there."""
-    write, codes = files.write, []
+    write, codes = _result_files.write, []
 
     def meanwhile(*given):
         codes.append(main(["resume", "run", "--draws", "90", "--quiet"]))
         write(*given)
 
-    monkeypatch.setattr(files, "write", meanwhile)
+    monkeypatch.setattr(_result_files, "write", meanwhile)
     assert main([*FIT, "run"]) == 0
     assert codes == [2]
     assert mb.load("run/posterior").settings["draws"] == 50

@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 from markovblanket.contracts import ChainState
-from markovblanket.model.copula import cut_points, margins
+from markovblanket.model.copula import _cut_points, _margins
+from markovblanket.model.copula._margins import Gaps, Levels
 from markovblanket.model.copula.latent import Copula
-from markovblanket.model.copula.margins import Gaps, Levels
 from markovblanket.model.scatter import rest_degrees, rest_ridge
 from markovblanket.variates import wishart
 
@@ -115,7 +115,7 @@ def test_the_rows_of_w22_have_the_law_of_the_whole_wishart(shape):
 
 
 def draw(rng, x, mean, sd, margin):
-    return margins.draw_column(rng, x, mean, sd, margin.rows, margin.edges, True)
+    return _margins.draw_column(rng, x, mean, sd, margin.rows, margin.edges, True)
 
 
 def test_gaps_move_and_nothing_else_does():
@@ -148,7 +148,7 @@ def test_the_cells_of_a_level_lie_between_its_neighbours_extremes(far):
     """Those of one level, drawn far away by their mean, stop at the level that they meet."""
     edges, x = np.array([0, 2, 4, 6]), np.array([-2.0, -1.0, 0.1, 0.2, 1.0, 3.0])
     mean = np.where(np.arange(6) // 2 == 1, far, x)
-    drawn = margins.draw_ordered(np.random.default_rng(0), x, mean, 1e-3, edges)
+    drawn = _margins.draw_ordered(np.random.default_rng(0), x, mean, 1e-3, edges)
     expected = [drawn[:2].max()] * 2 if far < 0 else [1.0] * 2
     np.testing.assert_allclose(drawn[2:4], expected, atol=1e-6)
     assert (drawn[2:4] >= drawn[:2].max()).all()
@@ -163,7 +163,7 @@ def test_the_order_survives_rounding():
         1 + np.spacing(1.0) * np.array([0, 0, 1, 1, 2]),
     )
     for _ in range(200):
-        drawn = margins.draw_ordered(rng, x, 3 * rng.standard_normal(5), 0.3, edges)
+        drawn = _margins.draw_ordered(rng, x, 3 * rng.standard_normal(5), 0.3, edges)
         assert drawn[:2].max() <= drawn[2] <= drawn[3:].min()
 
 
@@ -172,7 +172,7 @@ def test_the_law_of_ordered_cells():
     mean, rng, edges = np.array([0.3, 0.9, -0.2, 0.4]), np.random.default_rng(3), np.array([0, 2, 3, 4])
     x, draws = np.array([-1.0, -0.5, 0.0, 1.0]), []
     for _ in range(20_000):
-        x = margins.draw_ordered(rng, x, mean, 0.7, edges)
+        x = _margins.draw_ordered(rng, x, mean, 0.7, edges)
         draws.append(x)
     free = mean + 0.7 * rng.standard_normal((400_000, 4))
     free = free[(free[:, :2].max(axis=1) < free[:, 2]) & (free[:, 2] < free[:, 3])]
@@ -187,8 +187,8 @@ def test_a_column_is_its_cells_then_its_cuts_then_its_scale():
     rng, rows, edges = np.random.default_rng(7), [2, 4, 0, 5, 8, 3, 7], np.array([0, 2, 5, 7])
     expected = x.copy()
     expected[[1, 6]] = mean[[1, 6]] + 0.8 * rng.standard_normal(2)
-    cells = margins.draw_ordered(rng, x[rows], mean[rows], 0.8, edges)
-    expected[rows] = cut_points.move(rng, cells, mean[rows], 0.8, edges)
+    cells = _margins.draw_ordered(rng, x[rows], mean[rows], 0.8, edges)
+    expected[rows] = _cut_points.move(rng, cells, mean[rows], 0.8, edges)
     drawn = draw(np.random.default_rng(7), x, mean, 0.8, Levels(codes))
     np.testing.assert_allclose(drawn, expected / np.sqrt(np.mean(expected**2)), rtol=1e-12)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from markovblanket.model.copula import cut_points, margins
+from markovblanket.model.copula import _cut_points, _margins
 
 ALARM = 1e-7  # per comparison
 EDGES, MEAN, SD = np.array([0, 1, 2, 4]), np.array([0.3, 0.5, 0.0, -0.2]), 0.9
@@ -25,9 +25,9 @@ def ordered_cells(rng, size):
 def move(rng, x, spoil=lambda law: law):
     """The move, piece by piece, with the law of every shift as ``spoil`` leaves it."""
     x = x.copy()
-    for k in cut_points.some(rng, len(EDGES) - 1):
-        law = spoil(cut_points.stretch(rng, x, MEAN, SD, EDGES, k))
-        cut_points.shift(x, EDGES, k, law, cut_points.step(rng, law))
+    for k in _cut_points.some(rng, len(EDGES) - 1):
+        law = spoil(_cut_points.stretch(rng, x, MEAN, SD, EDGES, k))
+        _cut_points.shift(x, EDGES, k, law, _cut_points.step(rng, law))
     return x
 
 
@@ -49,12 +49,12 @@ def functionals(x):
 
 
 def test_the_law_of_the_cells_stays():
-    assert min(p_values(10_000, lambda rng, x: cut_points.move(rng, x, MEAN, SD, EDGES))) > ALARM
+    assert min(p_values(10_000, lambda rng, x: _cut_points.move(rng, x, MEAN, SD, EDGES))) > ALARM
 
 
 def test_the_move_is_made_of_its_pieces():
     for seed, x in enumerate(ordered_cells(np.random.default_rng(1), 50)):
-        whole = cut_points.move(np.random.default_rng(seed), x, MEAN, SD, EDGES)
+        whole = _cut_points.move(np.random.default_rng(seed), x, MEAN, SD, EDGES)
         np.testing.assert_array_equal(whole, move(np.random.default_rng(seed), x))
         assert (whole != x).any()
 
@@ -77,11 +77,11 @@ def test_many_levels_move_as_their_densities_say():
     edges, sd = np.array([0, 3, 5, 9, 10, 14]), 0.7
     x, mean = np.sort(rng.standard_normal(14)), rng.standard_normal(14)
     for k in range(1, 5):
-        law = cut_points.stretch(rng, x, mean, sd, edges, k)
+        law = _cut_points.stretch(rng, x, mean, sd, edges, k)
 
         def log_density(d, k=k, law=law):
             y = x.copy()
-            cut_points.shift(y, edges, k, law, d)
+            _cut_points.shift(y, edges, k, law, d)
             stretched = [(law.g + d - law.a) / (law.g - law.a), (law.b - law.g - d) / (law.b - law.g)]
             gap = y[edges[k] : edges[k + 1]].min() - y[edges[k - 1] : edges[k]].max()
             return (
@@ -92,7 +92,7 @@ def test_many_levels_move_as_their_densities_say():
 
         for share in (-0.9, -0.3, 0.5, 0.8):
             d = share * min(law.g - law.a, law.b - law.g, 0.5)
-            assert cut_points.log_density(d, law) == pytest.approx(log_density(d) - log_density(0.0), abs=1e-8)
+            assert _cut_points.log_density(d, law) == pytest.approx(log_density(d) - log_density(0.0), abs=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_many_levels_move_as_their_densities_say():
 )
 def test_cells_that_rounding_made_equal_do_no_harm(x):
     for seed in range(20):
-        moved = cut_points.move(np.random.default_rng(seed), np.array(x), MEAN, SD, EDGES)
+        moved = _cut_points.move(np.random.default_rng(seed), np.array(x), MEAN, SD, EDGES)
         assert np.isfinite(moved).all()
         assert moved[0] <= moved[1] <= moved[2:].min()
 
@@ -108,7 +108,7 @@ def test_cells_that_rounding_made_equal_do_no_harm(x):
 def test_rounding_takes_no_cell_across_a_cut():
     rng, scale = np.random.default_rng(6), np.array([0.0, 1.0, 1.0, 3.0]) * 1e-16
     for _ in range(500):
-        moved = cut_points.move(rng, 1 + scale, MEAN, SD, EDGES)
+        moved = _cut_points.move(rng, 1 + scale, MEAN, SD, EDGES)
         assert moved[0] <= moved[1] <= moved[2:].min()
 
 
@@ -121,7 +121,7 @@ def test_a_cut_forgets_where_it_was(levels, most):
     """
     rng = np.random.default_rng(levels)
     codes = np.sort(rng.integers(levels, size=1000))
-    column, mean = margins.Levels(codes), np.zeros(1000)
+    column, mean = _margins.Levels(codes), np.zeros(1000)
 
     def trace(draw):
         x, kept = stats.norm.ppf((np.arange(1000) + 0.5) / 1000), []
@@ -131,5 +131,5 @@ def test_a_cut_forgets_where_it_was(levels, most):
         kept = np.array(kept[100:])
         return np.corrcoef(kept[:-10], kept[10:])[0, 1]
 
-    assert abs(trace(lambda *given: margins.draw_column(*given, column.rows, column.edges, True))) < most
-    assert trace(lambda *given: margins.draw_ordered(*given, column.edges)) > 0.8
+    assert abs(trace(lambda *given: _margins.draw_column(*given, column.rows, column.edges, True))) < most
+    assert trace(lambda *given: _margins.draw_ordered(*given, column.edges)) > 0.8

@@ -6,8 +6,8 @@ import io
 
 from rich.console import Console
 
-from markovblanket.cli.demo import blanket_table, clinic
-from markovblanket.cli.screen import bar
+from markovblanket.cli._demo import blanket_table, clinic
+from markovblanket.cli._screen import bar
 
 
 def test_every_edge_stands_in_the_table_with_its_truth_in_eighty_columns():

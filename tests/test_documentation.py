@@ -16,7 +16,7 @@ import pytest
 
 import markovblanket as mb
 from markovblanket.cli import commands
-from markovblanket.cli.demo import clinic
+from markovblanket.cli._demo import clinic
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [

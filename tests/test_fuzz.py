@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import markovblanket as mb
-from markovblanket.cli import files as results
+from markovblanket.cli import _result_files as results
 from markovblanket.cli import main
 
 TINY: dict[str, Any] = {"chains": 1, "warmup": 3, "draws": 4, "seed": 1, "progress": False, "second_look": False}

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import markovblanket as mb
-from markovblanket.posterior import groups
+from markovblanket.posterior import _groups
 
 pytestmark = pytest.mark.filterwarnings("ignore::markovblanket.ConvergenceWarning")
 QUICK = {"chains": 2, "warmup": 200, "draws": 400, "seed": 1, "progress": False}
@@ -54,5 +54,5 @@ def test_a_scatter_matrix_does_not_tell(table):
 
 def test_leaders_gather_those_like_them_and_nobody_is_in_two_groups():
     size = np.array([[1.0, 0.8, 0.1, 0.75], [0.8, 1.0, 0.9, 0.1], [0.1, 0.9, 1.0, 0.2], [0.75, 0.1, 0.2, 1.0]])
-    found = list(groups.around_leaders(np.array([0.2, 0.5, 0.1, 0.3]), size, 0.7))
+    found = list(_groups.around_leaders(np.array([0.2, 0.5, 0.1, 0.3]), size, 0.7))
     assert found == [[1, 0, 2], [3]]

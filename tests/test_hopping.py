@@ -14,9 +14,9 @@ import pytest
 from scipy import special, stats
 
 from markovblanket.contracts import ChainState, Columns
-from markovblanket.model.copula import edge_moves, margins
-from markovblanket.model.copula.edge_moves import Hopping
-from markovblanket.model.copula.margins import Levels
+from markovblanket.model.copula import _edge_moves, _margins
+from markovblanket.model.copula._edge_moves import Hopping
+from markovblanket.model.copula._margins import Levels
 
 ALARM = 1e-7
 # Most planted bugs show at once; these need longer.
@@ -81,7 +81,7 @@ def refreshed(rng, state):
     """The cells of the column drawn anew, and their cut."""
     X1 = state.columns.X1.copy()
     mean, sd = -(X1[:, 1] * W11[0, 1] + X2 @ state.W12[0]) / W11[0, 0], W11[0, 0] ** -0.5
-    X1[:, 0] = margins.draw_column(rng, X1[:, 0], mean, sd, MARGIN.rows, MARGIN.edges, False)
+    X1[:, 0] = _margins.draw_column(rng, X1[:, 0], mean, sd, MARGIN.rows, MARGIN.edges, False)
     return replace(state, columns=Columns(X1, X2))
 
 
@@ -131,7 +131,7 @@ BUGS = {
 @pytest.mark.parametrize("bug", BUGS)
 def test_planted_bugs_are_caught(expected, bug, monkeypatch):
     name, spoil = BUGS[bug]
-    monkeypatch.setattr(edge_moves, name, spoil(getattr(edge_moves, name)))
+    monkeypatch.setattr(_edge_moves, name, spoil(getattr(_edge_moves, name)))
     assert p_value(expected, LONG if bug in SUBTLE else SWEEPS) < 1e-3 * ALARM
 
 
@@ -147,7 +147,7 @@ SPOILED = {
 @pytest.mark.parametrize("bug", SPOILED)
 def test_bugs_planted_in_compiled_code_are_caught(expected, bug, monkeypatch):
     old, new = SPOILED[bug].split(" => ")
-    source = Path(edge_moves.__file__).read_text(encoding="utf-8")
+    source = Path(_edge_moves.__file__).read_text(encoding="utf-8")
     assert source.count(old) == 1
     spoiled = types.ModuleType("spoiled")
     monkeypatch.setitem(sys.modules, "spoiled", spoiled)
@@ -158,15 +158,15 @@ def test_bugs_planted_in_compiled_code_are_caught(expected, bug, monkeypatch):
 
 def test_the_slope_and_curvature_are_derivatives():
     state = state_of(np.array([0.0, 0.4, 0.0]))
-    row = edge_moves.row_at(state, U, X2 @ state.W12.T, 0, slice(None), MARGIN.codes, ODDS, SLAB)
+    row = _edge_moves.row_at(state, U, X2 @ state.W12.T, 0, slice(None), MARGIN.codes, ODDS, SLAB)
     cuts, d = np.array([-np.inf, 0.2, np.inf]), 1e-4
     for k, w in product((0, 2), (-1.0, 0.0, 0.7)):
-        values = [edge_moves.ascent(row, cuts, k, w + step)[0] for step in (-d, 0.0, d)]
-        _, slope, curvature = edge_moves.ascent(row, cuts, k, w)
+        values = [_edge_moves.ascent(row, cuts, k, w + step)[0] for step in (-d, 0.0, d)]
+        _, slope, curvature = _edge_moves.ascent(row, cuts, k, w)
         assert slope == pytest.approx((values[2] - values[0]) / (2 * d), rel=1e-6)
         assert curvature == pytest.approx(-(values[2] - 2 * values[1] + values[0]) / d**2, rel=1e-4)
-    b, _ = edge_moves.slopes(row, cuts)
-    np.testing.assert_allclose(b[[0, 2]], [edge_moves.ascent(row, cuts, k, 0.0)[1] for k in (0, 2)], rtol=1e-10)
+    b, _ = _edge_moves.slopes(row, cuts)
+    np.testing.assert_allclose(b[[0, 2]], [_edge_moves.ascent(row, cuts, k, 0.0)[1] for k in (0, 2)], rtol=1e-10)
 
 
 def test_a_move_leaves_its_input_alone_and_levels_in_their_order():
@@ -180,17 +180,17 @@ def test_a_move_leaves_its_input_alone_and_levels_in_their_order():
         np.testing.assert_array_equal(old, kept)
     np.testing.assert_array_equal(moved.T, SLAB * (moved.W12 != 0))
     np.testing.assert_array_equal(moved.W12[1], SECOND)
-    low, high = edge_moves.edges_of_gaps(moved.columns.X1[:, 0], MARGIN.codes)
+    low, high = _edge_moves.edges_of_gaps(moved.columns.X1[:, 0], MARGIN.codes)
     assert (low < high).all()
 
 
 def test_columns_of_many_levels_do_not_hop():
-    margins = {0: MARGIN, 1: Levels(np.arange(20)), 2: Levels(np.arange(20) % 10)}
+    _margins = {0: MARGIN, 1: Levels(np.arange(20)), 2: Levels(np.arange(20) % 10)}
     X = np.random.default_rng(2).standard_normal((20, 3))
-    assert list(Hopping.of({1: margins[1], 2: margins[2]}, X, X).levels) == [2]
+    assert list(Hopping.of({1: _margins[1], 2: _margins[2]}, X, X).levels) == [2]
 
 
 def test_near_are_the_places_that_correlate_most(monkeypatch):
-    monkeypatch.setattr(edge_moves, "NEAR", 2)
+    monkeypatch.setattr(_edge_moves, "NEAR", 2)
     kernel = Hopping.of({0: MARGIN}, FIRST[:, None], X2)
     assert set(kernel.near[0]) == set(np.argsort(np.abs(FIRST @ X2))[1:])

@@ -11,7 +11,7 @@ from scipy import integrate, stats
 
 import markovblanket as mb
 from markovblanket.model.copula import new_rows
-from markovblanket.model.copula.margins import normal_scores
+from markovblanket.model.copula._margins import normal_scores
 from markovblanket.model.scatter import rest_degrees, rest_ridge
 from markovblanket.posterior.imputation import Imputed
 from markovblanket.posterior.observed import Observed

@@ -9,8 +9,8 @@ from types import ModuleType
 import pytest
 
 import markovblanket as mb
-from markovblanket.chains import bars as showing
-from markovblanket.chains.bars import Chain
+from markovblanket.chains import _bars as showing
+from markovblanket.chains._bars import Chain
 from markovblanket.chains.progress import Board
 
 CELL = """

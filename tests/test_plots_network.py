@@ -13,7 +13,7 @@ mpl.use("Agg")
 from matplotlib import pyplot as plt
 
 from markovblanket.fitting.scan import NUMBERS, Scan
-from markovblanket.plots import layout, network, whole_network
+from markovblanket.plots import layout, network, whole
 from markovblanket.plots.network import box, positions, shown
 from markovblanket.plots.style import NEGATIVE, POSITIVE, QUERY
 from markovblanket.plots.whole_network import corners, placed
@@ -174,20 +174,20 @@ def test_pieces_that_are_not_connected_do_not_cross():
 
 def test_a_whole_network_has_a_line_per_edge_and_those_asked_for_in_red():
     found = some_scan(12, 14, asked=["v0", "v5", "v9"])
-    ax = whole_network(found)
+    ax = whole(found)
     edges = found.edges()
     pairs = zip(edges["query"], edges["variable"], strict=True)
     assert [line.get_gid() for line in ax.lines] == [f"{a}~{b}" for a, b in pairs]
     red = {patch.get_gid() for patch in ax.patches if same_color(patch.get_facecolor(), QUERY)}
     assert red == {"v0", "v5", "v9"}
-    plain = whole_network(some_scan(12, 14))
+    plain = whole(some_scan(12, 14))
     assert not any(same_color(patch.get_facecolor(), QUERY) for patch in plain.patches)
     labels = [text.get_text() for text in plain.get_legend().get_texts()]
     assert labels == ["positive partial correlation", "negative"]
 
 
 def test_of_many_edges_the_surest_are_drawn_and_of_none_nothing():
-    ax = whole_network(some_scan(40, 60), most=20)
+    ax = whole(some_scan(40, 60), most=20)
     assert len(ax.lines) == 20
     assert ax.get_title() == "the surest 20 of 60 edges"
     assert not whole_network(some_scan(4, 0)).patches

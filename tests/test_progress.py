@@ -6,7 +6,7 @@ import joblib
 import numpy as np
 import pytest
 
-from markovblanket.chains.bars import Chain
+from markovblanket.chains._bars import Chain
 from markovblanket.chains.progress import PATIENCE, Board, line, moments_in, worst_rhat
 from markovblanket.contracts import Draw, SweepInfo
 

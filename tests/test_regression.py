@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from markovblanket.model import interweaving
+from markovblanket.model import _interweaving
 from markovblanket.variates import wishart
 
 ALARM, POWER = 1e-7, 6.0
@@ -36,7 +36,7 @@ def p_value(p, size, power=POWER, spoil=lambda D, H: (D, H)):
     """Of "the step changes no mean", over entries, their squares and the log determinant."""
     rng = np.random.default_rng(1)
     before, given = exact(rng, size, p), spoil(*law(p))
-    after = np.stack([interweaving.draw(rng, W, power, *given) for W in before])
+    after = np.stack([_interweaving.draw(rng, W, power, *given) for W in before])
     i = np.triu_indices(p)
     change = [f(after) - f(before) for f in (lambda W: W[:, *i], lambda W: W[:, *i] ** 2)]
     change.append((np.linalg.slogdet(after)[1] - np.linalg.slogdet(before)[1])[:, None])
@@ -67,7 +67,7 @@ def test_it_moves_and_stays_positive_definite():
     rng, (D, H) = np.random.default_rng(0), law(4)
     W = W0 = exact(rng, 1, 4)[0]
     for _ in range(300):
-        W = interweaving.draw(rng, W, POWER, D, H)
+        W = _interweaving.draw(rng, W, POWER, D, H)
         assert np.linalg.eigvalsh(W)[0] > 0
         np.testing.assert_array_equal(W, W.T)
     assert not np.isclose(W, W0).any()
@@ -78,7 +78,7 @@ def test_the_inverse_follows(at):
     (a, b), W, x = at, exact(np.random.default_rng(2), 1, 3)[0], -0.04
     U, W[a, b] = np.linalg.inv(W), W[a, b] + x
     W[b, a] = W[a, b]
-    interweaving.follow(U, a, b, x)
+    _interweaving.follow(U, a, b, x)
     np.testing.assert_allclose(U, np.linalg.inv(W), rtol=1e-9)
 
 
@@ -86,4 +86,4 @@ def test_curvatures_are_what_the_scales_make_of_the_regression():
     rng = np.random.default_rng(3)
     Z, T, W11 = rng.standard_normal((2, 5)), rng.random((2, 5)), exact(rng, 1, 2)[0]
     expected = ((W11 @ Z) ** 2 / T).sum()
-    assert np.einsum("ab,abc,ac", W11, interweaving.curvatures(Z, T), W11) == pytest.approx(expected)
+    assert np.einsum("ab,abc,ac", W11, _interweaving.curvatures(Z, T), W11) == pytest.approx(expected)

@@ -17,9 +17,9 @@ pytest.importorskip("matplotlib")
 import markovblanket as mb
 from markovblanket import report
 from markovblanket.plots.chains import autocorrelations
-from markovblanket.report import curves as chains
-from markovblanket.report import sections
-from markovblanket.report import slider as choosing
+from markovblanket.report import _curves as chains
+from markovblanket.report import _sections
+from markovblanket.report import _slider as choosing
 from reports import ALERT, NASTY, Page, crowded, fitted, nasty_table
 
 
@@ -206,7 +206,7 @@ def test_the_call_on_the_page_gives_the_same_draws(posterior):
     table, _ = nasty_table()
     names: dict[str, object] = {"table": table}
     with pytest.warns(mb.ConvergenceWarning):
-        exec(sections.call(posterior), names)
+        exec(_sections.call(posterior), names)
     np.testing.assert_array_equal(names["posterior"].W12.values, posterior.W12.values)
 
 
@@ -330,7 +330,7 @@ def test_a_page_is_written_whole_or_not_at_all(posterior, text, tmp_path, monkey
 
 
 def test_a_missing_extra_is_named(posterior, monkeypatch):
-    monkeypatch.delitem(sys.modules, "markovblanket.report.page")
+    monkeypatch.delitem(sys.modules, "markovblanket.report._page")
     monkeypatch.delattr(report, "page")
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ImportError, match=r"needs jinja2: pip install markovblanket\[report\]"):

@@ -14,7 +14,7 @@ pytest.importorskip("matplotlib")
 
 import browser as web
 import markovblanket as mb
-from markovblanket.cli.demo import clinic
+from markovblanket.cli._demo import clinic
 from markovblanket.posterior import selection
 from reports import ALERT, Page, crowded, fitted
 

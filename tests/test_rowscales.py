@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from markovblanket.contracts import RowLaw
-from markovblanket.model import row_scales
+from markovblanket.model import _row_scales
 from markovblanket.variates import slice
 
 LAWS = {
@@ -28,7 +28,7 @@ def plain(rng, power, M, s, law):
     log_r, p = np.zeros(len(s)), len(s)
     for direction in [*np.eye(p), np.ones(p)][: p + (p > 1)]:
         along = lambda u, x=log_r, e=direction: log_density(x + u * e)  # noqa: E731
-        log_r = log_r + direction * slice.step(rng, 0.0, along, width=row_scales.WIDTH)
+        log_r = log_r + direction * slice.step(rng, 0.0, along, width=_row_scales.WIDTH)
     return np.exp(log_r)
 
 
@@ -39,6 +39,6 @@ def test_compiled_moves_are_the_plain_ones(name, p):
         setup = np.random.default_rng([p, seed])
         Z, law = setup.standard_normal((p + 8, p)), LAWS[name](setup, p)
         arguments = 7.5, Z.T @ Z + 20 * np.eye(p), setup.standard_normal(p), law
-        found = row_scales.draw(np.random.default_rng(seed), *arguments)
+        found = _row_scales.draw(np.random.default_rng(seed), *arguments)
         np.testing.assert_allclose(found, plain(np.random.default_rng(seed), *arguments), rtol=1e-9)
         assert (found != 1).all()

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from markovblanket.model.copula._margins import normal_scores
 from markovblanket.model.copula.latent import Copula
-from markovblanket.model.copula.margins import normal_scores
 from markovblanket.model.copula.transforms import Curve, Standard, Steps, of_column
 from markovblanket.tables.columns import Column
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from markovblanket.contracts import Noise, Problem
-from markovblanket.model import interweaving, sweep
+from markovblanket.model import _interweaving, sweep
 from markovblanket.priors import Horseshoe, Laplace, Normal, SpikeSlab
 from markovblanket.solvers import Dense, Dual
 from sieges import assert_sound, correlated, every_prior, fit, of, sweeps
@@ -106,27 +106,27 @@ def test_hyperpriors_beyond_the_range_of_a_double_are_refused(wrong, message):
 @pytest.mark.parametrize("linear", [-1e73, 1e73, np.nan, -1e300])
 def test_slices_end_however_far_away_the_mode_is(linear):
     """1e28 widths, say, where the slope is all rounding."""
-    assert abs(interweaving.step(np.random.default_rng(0), 26.0, linear, 1e89, 0.5, 1.0)) < 2.0
+    assert abs(_interweaving.step(np.random.default_rng(0), 26.0, linear, 1e89, 0.5, 1.0)) < 2.0
 
 
 def test_scales_that_hold_W11_to_rounding_leave_it_where_it_is():
     """A row of scales about 1e-89: entries of that row cannot move, the first one can."""
     W, D = np.array([[2.08, -0.82], [-0.82, 1.78]]), np.array([[29.2, 12.6], [12.6, 36.4]])
     H = np.array([[[5.1, 8.6], [8.6, 26.4]], [[2.2e89, 1.03e89], [1.03e89, 4.9e88]]])
-    moved = interweaving.draw(np.random.default_rng(0), W, 26.0, D, H) != W
+    moved = _interweaving.draw(np.random.default_rng(0), W, 26.0, D, H) != W
     np.testing.assert_array_equal(moved, [[True, False], [False, False]])
 
 
 def test_steps_of_growing_length_leave_the_law_as_it_is(monkeypatch):
     """``w^5 exp(-w/2)``, each draw by many steps; false alarms as for the variates."""
-    monkeypatch.setattr(interweaving, "EVEN", 0)
-    monkeypatch.setattr(interweaving, "expected_width", lambda *_: 0.01)
-    monkeypatch.setattr(interweaving, "outside", interweaving.outside.py_func)
+    monkeypatch.setattr(_interweaving, "EVEN", 0)
+    monkeypatch.setattr(_interweaving, "expected_width", lambda *_: 0.01)
+    monkeypatch.setattr(_interweaving, "outside", _interweaving.outside.py_func)
     rng, kept = np.random.default_rng(1), np.empty(1000)
     for k in range(len(kept)):
         kept[k] = rng.gamma(6.0) * 2
         for _ in range(10):
-            kept[k] += interweaving.step.py_func(rng, 2.5, 0.5, 0.0, 1 / kept[k], 0.0)
+            kept[k] += _interweaving.step.py_func(rng, 2.5, 0.5, 0.0, 1 / kept[k], 0.0)
     assert p_value_of_law(kept, stats.gamma(6.0, scale=2.0).cdf) > FALSE_ALARM
 
 

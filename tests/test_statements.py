@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from markovblanket.posterior.statements import (
+from markovblanket.posterior._statements import (
     Comparison,
     Magnitude,
     Term,

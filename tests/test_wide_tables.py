@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from markovblanket.fitting.data import from_mixed, from_table
+from markovblanket.model.copula._margins import normal_scores
 from markovblanket.model.copula.latent import Copula
-from markovblanket.model.copula.margins import normal_scores
 from markovblanket.model.scatter import from_columns, rotated
 from markovblanket.tables.chunks import CHUNK, spans
 from markovblanket.tables.columns import Column

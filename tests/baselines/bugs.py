@@ -8,7 +8,7 @@ import numpy as np
 
 from baselines.calibration import Case
 from markovblanket.baselines import GraphicalLasso, WholeNetwork
-from markovblanket.baselines.sampler import NetworkState
+from markovblanket.baselines._sampler import NetworkState
 from statistical.reference import Array, Generator
 
 GIVEN, LEARNED = {"lam": 1.5}, {"shape": 4.0, "rate": 2.0}

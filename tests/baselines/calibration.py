@@ -12,7 +12,7 @@ import numpy as np
 from baselines import reference
 from baselines.reference import Theta
 from markovblanket.baselines import GraphicalLasso, WholeNetwork
-from markovblanket.baselines.sampler import NetworkState
+from markovblanket.baselines._sampler import NetworkState
 from statistical.calibration import (
     autocorrelation_time,
     p_of_equal_means,

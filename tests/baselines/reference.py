@@ -20,7 +20,7 @@ import numpy as np
 from scipy import stats
 
 from markovblanket.baselines import GraphicalLasso
-from markovblanket.baselines.sampler import NetworkState
+from markovblanket.baselines._sampler import NetworkState
 from statistical.reference import Array, Generator
 
 

@@ -12,7 +12,7 @@ from scipy import stats
 
 from markovblanket.contracts import ChainState
 from markovblanket.model import scatter
-from markovblanket.priors import SpikeSlab, _spike_slab_sweep, spike_slab
+from markovblanket.priors import SpikeSlab, spike_slab, spike_slab_sweep
 from markovblanket.solvers import Dual
 from statistical.entrywise import Plain, log_evidence
 
@@ -33,8 +33,8 @@ def problem(p, q, n, seed=0):
 @pytest.mark.parametrize("size", [(1, 1, 3), (1, 5, 9), (3, 4, 20), (2, 64, 30), (3, 150, 40), (5, 200, 12)])
 def test_compiled_draw_is_the_plain_one(size, monkeypatch):
     """With every entry decided on its own, random number for random number."""
-    right = _spike_slab_sweep.sweep
-    monkeypatch.setattr(_spike_slab_sweep, "sweep", lambda *given: right(*given, 0.0))
+    right = spike_slab_sweep.sweep
+    monkeypatch.setattr(spike_slab_sweep, "sweep", lambda *given: right(*given, 0.0))
     data, state, rng = problem(*size)
     twin = np.random.default_rng()
     for _ in range(5):
@@ -85,8 +85,8 @@ def exact(rng, size, probability, laws, shape):
 @pytest.mark.parametrize("given", [(0.35, 0.8), (0.1, 4.0)], ids=str)
 def test_draws_keep_the_enumerated_law(given, rare, monkeypatch):
     """From exact draws, one draw later: sets by chi-square, entries by their moments; 1e-7 each."""
-    right, prior = _spike_slab_sweep.sweep, SpikeSlab(*given)
-    monkeypatch.setattr(_spike_slab_sweep, "sweep", lambda *arguments: right(*arguments, rare))
+    right, prior = spike_slab_sweep.sweep, SpikeSlab(*given)
+    monkeypatch.setattr(spike_slab_sweep, "sweep", lambda *arguments: right(*arguments, rare))
     data, state, rng = problem(2, 3, 12, seed=3)
     probability, laws = enumerated(data, state, prior)
     before = exact(rng, 20_000, probability, laws, state.W12.shape)
@@ -110,7 +110,7 @@ def test_rare_entries_are_as_often_there_as_they_should_be():
     for rare, found in counts.items():
         for r in range(len(found)):
             W21, R = np.zeros((400, 2)), np.zeros((2, len(data.F)))
-            _spike_slab_sweep.visit(rng, W21, U, R, FT, a, -3.0, 1.0, rare)
+            spike_slab_sweep.visit(rng, W21, U, R, FT, a, -3.0, 1.0, rare)
             found[r] = np.count_nonzero(W21)
     assert counts[0.02].mean() > 1
     assert stats.ttest_ind(counts[0.0], counts[0.02]).pvalue > 1e-6

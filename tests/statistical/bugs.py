@@ -10,7 +10,7 @@ import numpy as np
 from scipy import linalg
 
 from markovblanket.contracts import Array, ChainState, Hyper, Noise, RowLaw, Scatter, SolveInfo
-from markovblanket.model import interweaving, sweep
+from markovblanket.model import _interweaving, sweep
 from markovblanket.priors import Laplace, SpikeSlab
 from markovblanket.priors.scale_mixture import draw_common_factor
 from markovblanket.solvers import CrossPrecision, Dense
@@ -22,7 +22,7 @@ from statistical.cases import FEW_OTHERS, FEW_ROWS, HORSESHOE, LONG, ONE_QUERY, 
 Generator = np.random.Generator
 DrawQuery = Callable[[Generator, Array, Array, Scatter], Array]
 DrawGivenRegression = Callable[[Generator, Array, float, Array, Array], Array]
-GIVEN_REGRESSION = interweaving.draw
+GIVEN_REGRESSION = _interweaving.draw
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Bug:
     name: str
     case: Case
     draw_query: DrawQuery = sweep.draw_query
-    draw_given_regression: DrawGivenRegression = interweaving.draw
+    draw_given_regression: DrawGivenRegression = _interweaving.draw
     replications: int = 300
 
     def __str__(self) -> str:

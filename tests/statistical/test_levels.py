@@ -14,8 +14,8 @@ import pytest
 
 from markovblanket.contracts import Problem
 from markovblanket.model import sweep
+from markovblanket.model.copula._margins import Levels
 from markovblanket.model.copula.latent import Copula
-from markovblanket.model.copula.margins import Levels
 from statistical.calibration import assert_calibrated, p_of_equal_means
 from statistical.cases import PRIORS, SOLVERS
 from statistical.test_missing import RIDGE, exact_draw

@@ -14,8 +14,8 @@ import pytest
 
 from markovblanket.contracts import ChainState, Problem
 from markovblanket.model import sweep
+from markovblanket.model.copula._margins import Gaps
 from markovblanket.model.copula.latent import Copula
-from markovblanket.model.copula.margins import Gaps
 from statistical import reference
 from statistical.calibration import assert_calibrated, overall, p_of_equal_means
 from statistical.cases import PRIORS, SOLVERS

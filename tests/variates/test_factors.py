@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from markovblanket.variates._factors import cholesky, solve_lower
+from markovblanket.variates.factors import cholesky, solve_lower
 from markovblanket.variates.mgig import semidefinite_factor
 
 

@@ -5,7 +5,7 @@
     all of the precision matrix. A sweep over d variables costs O(d^4), where the blanket of a few costs O(d).
 """
 
-from markovblanket.baselines.fit import graphical_lasso
-from markovblanket.baselines.sampler import GraphicalLasso, WholeNetwork
+from markovblanket.baselines._graphical_lasso import graphical_lasso
+from markovblanket.baselines._sampler import GraphicalLasso, WholeNetwork
 
 __all__ = ["GraphicalLasso", "WholeNetwork", "graphical_lasso"]

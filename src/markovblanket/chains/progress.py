@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from markovblanket.chains.bars import Bars, Chain, bars
+from markovblanket.chains._bars import Bars, Chain, bars
 from markovblanket.contracts import Array, Draw
 
 INTERVAL = 0.2

@@ -152,7 +152,7 @@ def fit(**options: Any) -> int:
     = + - or @, which a spreadsheet would run as formulas, or with ' itself, have a ' before them; everywhere else
     they are exactly those of the table.
     """
-    from markovblanket.cli.fit import asked, run
+    from markovblanket.cli._fit import asked, run
 
     return run(*asked(**options))
 
@@ -173,7 +173,7 @@ def resume(**options: Any) -> int:
       markovblanket resume run/
       markovblanket resume run/ --draws 5000
     """
-    from markovblanket.cli.resume import run
+    from markovblanket.cli._resume import run
 
     return run(**options)
 
@@ -182,7 +182,7 @@ def resume(**options: Any) -> int:
 @click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
 def status(run: Path) -> int:
     """How far RUN, the folder of a fit, is by its last checkpoint; it may be running meanwhile."""
-    from markovblanket.cli.resume import tell
+    from markovblanket.cli._resume import tell
 
     return tell(run)
 
@@ -197,7 +197,7 @@ def report(**options: Any) -> int:
     A fit has written it already; this is for a newer version, or another place. RUN may also be a folder that
     posterior.save() wrote; then --out names the page.
     """
-    from markovblanket.cli.report import run
+    from markovblanket.cli._report import run
 
     return run(**options)
 
@@ -224,7 +224,7 @@ def simulate(**options: Any) -> int:
     FOLDER gets table.csv, truth.csv (every pair of a query and another variable, and whether there is an edge) and
     settings.json.
     """
-    from markovblanket.cli.simulate import run
+    from markovblanket.cli._simulate import run
 
     return run(**options)
 
@@ -262,7 +262,7 @@ def scan(**options: Any) -> int:
     select. FOLDER gets edges.csv, network.svg, network.graphml, fits.csv (a row per set), and what each fit has
     found. A scan that was stopped goes on by the same command.
     """
-    from markovblanket.cli.scan import run
+    from markovblanket.cli._scan import run
 
     return run(**options)
 
@@ -274,6 +274,6 @@ def demo(out: Path) -> int:
 
     FOLDER gets the table and its truth, and what `markovblanket fit` writes. That of an earlier demo is replaced.
     """
-    from markovblanket.cli.demo import run
+    from markovblanket.cli._demo import run
 
     return run(out)

@@ -3,9 +3,9 @@
 A look at one variable is short, and there may be hundreds: most of their time would be spent in between compiled
 functions. With ``x = W11``, w the only row of ``W12`` and v the slab, a sweep draws::
 
-    w  | x, v        entry by entry                        (:mod:`markovblanket.priors._spike_slab_sweep`)
+    w  | x, v        entry by entry                        (:mod:`markovblanket.priors.spike_slab_sweep`)
     x  | w           ∝ x^(n/2) exp -1/2 (B x + G/x)        (a step of :mod:`markovblanket.variates.mgig`)
-    r  | x, w        (x, w) -> (r x, r w), v integrated out (:mod:`markovblanket.model.row_scales`)
+    r  | x, w        (x, w) -> (r x, r w), v integrated out (:mod:`markovblanket.model._row_scales`)
     v  | w           inverse gamma, unless it is given
 
 Nothing but scalar products of columns enters, so all variables may share one factor of their scatter: whichever is
@@ -21,8 +21,8 @@ import numpy as np
 from numba import njit
 
 from markovblanket.contracts import Array
-from markovblanket.model.row_scales import Terms, step
-from markovblanket.priors import _spike_slab_sweep
+from markovblanket.model._row_scales import Terms, step
+from markovblanket.priors import spike_slab_sweep
 from markovblanket.priors.spike_slab import SpikeSlab, passes
 
 
@@ -100,8 +100,8 @@ def _run(
 ) -> tuple[float, float]:
     for _ in range(sweeps):
         R = (lone.y + fit(W21, lone.FT) / x).reshape((1, len(lone.y)))
-        _spike_slab_sweep.sweep(rng, W21, np.full((1, 1), 1.0 / x), R, lone.FT, lone.a, prior.odds, v, passes)
-        edges, size, V = _spike_slab_sweep.count(W21), np.sum(W21 * W21), fit(W21, lone.FT)
+        spike_slab_sweep.sweep(rng, W21, np.full((1, 1), 1.0 / x), R, lone.FT, lone.a, prior.odds, v, passes)
+        edges, size, V = spike_slab_sweep.count(W21), np.sum(W21 * W21), fit(W21, lone.FT)
         G, Q = size + np.dot(V, V), np.dot(V, lone.y)
         x = draw_query(rng, x, lone, G)
         r = draw_scale(rng, x, lone, G, Q, edges, size, prior)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from markovblanket.contracts import Array, ChainState, Draw, Hyper, Prior, Problem, Scatter, SweepInfo
-from markovblanket.model import interweaving, row_scales
+from markovblanket.model import _interweaving, _row_scales
 from markovblanket.variates import mgig, wishart
 
 
@@ -73,15 +73,15 @@ def draw_with_regression(
 ) -> tuple[ChainState, Array, Array]:
     """``W11 | U W12, T, S``, where ``W12`` follows, and what G and Q become; not where entries are exactly zero.
 
-    With ``Z = U W12``: ``Z A Z' = U G U`` and ``Z S21 = U Q`` (:mod:`markovblanket.model.interweaving`). ``W12`` moves by
+    With ``Z = U W12``: ``Z A Z' = U G U`` and ``Z S21 = U Q`` (:mod:`markovblanket.model._interweaving`). ``W12`` moves by
     the change of ``W11`` times Z, not to ``W11 Z``: rounding must not add to small rows a part of large ones.
     """
-    if problem.prior.zero_law(state.hyper) or state.T.min() < interweaving.LEAST:
+    if problem.prior.zero_law(state.hyper) or state.T.min() < _interweaving.LEAST:
         return state, G, Q
     U, scatter = np.linalg.inv(state.W11), problem.scatter
     UQ, Z = U @ Q, U @ state.W12
-    H = interweaving.curvatures(Z, state.T)
-    W11 = interweaving.draw(rng, state.W11, scatter.n / 2 + problem.q, scatter.B + U @ G @ U + UQ + UQ.T, H)
+    H = _interweaving.curvatures(Z, state.T)
+    W11 = _interweaving.draw(rng, state.W11, scatter.n / 2 + problem.q, scatter.B + U @ G @ U + UQ + UQ.T, H)
     R = W11 @ U
     return replace(state, W11=W11, W12=state.W12 + (W11 - state.W11) @ Z), R @ G @ R.T, R @ Q
 
@@ -102,7 +102,7 @@ def draw_row_scales(rng: np.random.Generator, state: ChainState, G: Array, Q: Ar
     p = len(state.W11)
     power = (problem.scatter.n + p + 1) / 2
     M = problem.scatter.B * state.W11 + np.linalg.inv(state.W11) * G
-    return row_scales.draw(rng, power, M, np.diag(Q).copy(), problem.prior.row_law(state))
+    return _row_scales.draw(rng, power, M, np.diag(Q).copy(), problem.prior.row_law(state))
 
 
 def start(rng: np.random.Generator, problem: Problem) -> ChainState:

@@ -1,7 +1,7 @@
 """Figures of a posterior, one function each, on matplotlib axes: ``markovblanket.plots.blanket(posterior)``."""
 
+from markovblanket.plots._edges import checks, explained, forest, heatmap, sign_curve
 from markovblanket.plots.chains import autocorrelation, convergence, density, edge, trace
-from markovblanket.plots.edges import checks, explained, forest, heatmap, sign_curve
 from markovblanket.plots.network import blanket, network
 from markovblanket.plots.whole_network import whole
 

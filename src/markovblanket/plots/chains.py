@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from scipy.stats import gaussian_kde
 
 from markovblanket.contracts import Array
-from markovblanket.plots.edges import plain
+from markovblanket.plots._edges import plain
 from markovblanket.plots.network import shown
 from markovblanket.plots.style import POSITIVE, QUERY
 from markovblanket.posterior.diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN

@@ -14,16 +14,16 @@ import pandas as pd
 import xarray as xr
 
 from markovblanket._determinism import checked_seed, one_thread
-from markovblanket.posterior import _arviz, diagnostics, html, selection, statements, storage
+from markovblanket.posterior import _arviz, _statements, diagnostics, html, selection, storage
+from markovblanket.posterior import _groups as edge_groups
 from markovblanket.posterior import edges as edge_table
-from markovblanket.posterior import groups as edge_groups
+from markovblanket.posterior._predictive_checks import predictive_checks
 from markovblanket.posterior.diagnostics import ConvergenceWarning, Diagnostics, diagnose
 from markovblanket.posterior.edges import Positions
 from markovblanket.posterior.imputation import Imputed
 from markovblanket.posterior.labels import edge_name
 from markovblanket.posterior.observed import Observed
 from markovblanket.posterior.prediction import Fit, Prediction
-from markovblanket.posterior.predictive_checks import predictive_checks
 from markovblanket.posterior.selection import DEFAULT_LEVEL
 from markovblanket.posterior.summaries import describe, stacked, take
 
@@ -138,14 +138,14 @@ class Posterior:
         float
             Between 0 and 1, with the Monte Carlo error of a share of that many draws.
         """
-        return statements.probability(self.draws, statement, of)
+        return _statements.probability(self.draws, statement, of)
 
     def contrast(self, expression: str, *, of: str = "weight") -> xr.DataArray:
         """Draws of a sum of edges such as ``"T~HGF - T~RELA"``: (chain, draw), as ArviZ takes them.
 
         The rules are those of :meth:`probability`, without a comparison.
         """
-        return statements.contrast(self.draws, expression, of)
+        return _statements.contrast(self.draws, expression, of)
 
     @cached_property
     def sign_probability(self) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from markovblanket.contracts import Array, ChainState, Hyper, RowLaw, Scatter, SolveInfo, Solver
-from markovblanket.priors import _spike_slab_sweep
+from markovblanket.priors import spike_slab_sweep
 from markovblanket.priors.scale_mixture import LEAST_SHAPE, ScaleMixture, draw_common_factor
 
 CHEAP = 600_000
@@ -84,7 +84,7 @@ class SpikeSlab(ScaleMixture):
         U, FT = np.linalg.inv(state.W11), np.ascontiguousarray(scatter.F.T)
         W21, a = state.W12.T.copy(order="C"), 1.0 + scatter.column_sizes
         R = scatter.Y + U @ scatter.times_factor(state.W12)
-        changes = _spike_slab_sweep.sweep(rng, W21, U, R, FT, a, odds, slab, passes(len(U), *FT.shape))
+        changes = spike_slab_sweep.sweep(rng, W21, U, R, FT, a, odds, slab, passes(len(U), *FT.shape))
         return W21.T.copy(order="C"), SolveInfo(changes)
 
     def zero_law(self, hyper: Hyper) -> tuple[float, float]:

@@ -14,12 +14,12 @@ __all__ = ["html", "write"]
 def html(posterior: Posterior) -> str:
     """The page as text; the same posterior always gives the same page."""
     try:
-        from markovblanket.report import page
+        from markovblanket.report import _page
     except ModuleNotFoundError as absent:
         if (absent.name or "").partition(".")[0] not in ("jinja2", "matplotlib"):
             raise
         raise ImportError(f"a report needs {absent.name}: pip install markovblanket[report]") from None
-    return page.render(posterior)
+    return _page.render(posterior)
 
 
 def write(posterior: Posterior, path: str | Path) -> Path:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovblanket.contracts import Array
-from markovblanket.tables.frames import MISSING, NUMBERS, listing, shown
+from markovblanket.tables._frames import MISSING, NUMBERS, listing, shown
 
 HOLDS_DATES, COUNT_DAYS = "holds dates or times", "count the days or hours from some point, or leave it out"
 DATES = (date, time, timedelta, np.datetime64, np.timedelta64)

@@ -1,7 +1,7 @@
 """What kind of variable each column of a table is.
 
 Only observed cells count. Missing are None, NaN, ``pandas.NA``, a polars null, and in text the words of
-:data:`markovblanket.tables.frames.MISSING`, blanks around them stripped. Text that is otherwise all numbers is numbers.
+:data:`markovblanket.tables._frames.MISSING`, blanks around them stripped. Text that is otherwise all numbers is numbers.
 
 =====================================================================  ====================================
 column                                                                 kind
@@ -32,6 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovblanket.contracts import Array
+from markovblanket.tables._frames import Block, Cells, Source, listing, shown
 from markovblanket.tables.chunks import spans
 from markovblanket.tables.columns import (
     COUNT_DAYS,
@@ -45,7 +46,6 @@ from markovblanket.tables.columns import (
     rank_in,
     refused,
 )
-from markovblanket.tables.frames import Block, Cells, Source, listing, shown
 
 TOO_CLOSE = "has whole numbers beyond 2^53 that are too close to tell apart"
 KINDS = ("continuous", "binary", "ordinal", "count")

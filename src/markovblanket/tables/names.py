@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from markovblanket.tables.frames import repeated, shown
+from markovblanket.tables._frames import repeated, shown
 
 Name = Hashable
 BY_NAME = "name columns by their names, or by position in an array"

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from markovblanket.contracts import Array
-from markovblanket.variates._factors import (
+from markovblanket.variates.factors import (
     cholesky,
     factor_and_least,
     forward,

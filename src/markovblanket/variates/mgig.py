@@ -23,7 +23,7 @@ import numpy as np
 
 from markovblanket.contracts import Array
 from markovblanket.variates import _continued_fraction as fraction
-from markovblanket.variates._factors import (
+from markovblanket.variates.factors import (
     ROUNDING,
     cholesky,
     semidefinite_factor,

@@ -9,7 +9,7 @@ from numba import njit
 from scipy.special import multigammaln
 
 from markovblanket.contracts import Array
-from markovblanket.variates._factors import cholesky, solve_lower
+from markovblanket.variates.factors import cholesky, solve_lower
 
 
 def draw(rng: np.random.Generator, df: float, scale: Array) -> Array:

@@ -2,7 +2,7 @@
 
 Continuous, complete columns enter once, as normal scores. What else there is moves: in every sweep a column with
 levels (binary, ordinal, count) is redrawn whole, and of a continuous one with gaps the missing cells (see
-:mod:`markovblanket.model.copula.margins`).
+:mod:`markovblanket.model.copula._margins`).
 
 A cell is normal given its row and W. For a query column that takes rows of ``(W11, W12)``, for one of the rest
 a row of ``W22 = W22.1 + W21 U W12``, and with J the moving columns of the rest and K the fixed ones::
@@ -15,7 +15,7 @@ Only ``X_K W22.1_KJ`` is ever needed, an n x d matrix, and that is drawn in the 
 ``H = X_K A_KK^-1 X_K'`` it is ``-H X_J W_JJ + H^1/2 Z chol(W_JJ)'``. Nothing depends on q but two thin products.
 
 With fewer than 2 q rows missing cells of the rest would hardly move that way, and ``W22.1`` is integrated out for
-them (:mod:`markovblanket.model.copula.missing_cells`).
+them (:mod:`markovblanket.model.copula._missing_cells`).
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from markovblanket.contracts import Array, ChainState, Columns
-from markovblanket.model.copula import margins, missing_cells
-from markovblanket.model.copula.edge_moves import Hopping
-from markovblanket.model.copula.fixed_columns import Fixed, MovingScatter
-from markovblanket.model.copula.margins import (
+from markovblanket.model.copula import _margins, _missing_cells
+from markovblanket.model.copula._edge_moves import Hopping
+from markovblanket.model.copula._fixed_columns import Fixed, MovingScatter
+from markovblanket.model.copula._margins import (
     Gaps,
     Indices,
     Levels,
@@ -111,7 +111,7 @@ class Copula:
         X2 = X2.copy(order="K") if self.rest else X2
         if self._missing:
             inverse = self._fixed.row_inverse(X2[:, self.J])
-            M = missing_cells.fill(rng, X1, X2, M, state, self._missing, inverse, self.degrees(*X2.shape))
+            M = _missing_cells.fill(rng, X1, X2, M, state, self._missing, inverse, self.degrees(*X2.shape))
         if self._one_by_one:
             X2[:, self.J] = self._refresh_rest(rng, X1, X2[:, self.J], M, state)
         return Columns(X1, X2)
@@ -135,7 +135,7 @@ class Copula:
     def _refresh_query(self, rng: np.random.Generator, X1: Array, M: Array, W11: Array) -> Array:
         """Rows of X1 have precision ``W11`` and linear terms ``M = X2 W21``."""
         X1 = X1.copy()
-        margins.draw(rng, X1, np.ascontiguousarray(M), np.ascontiguousarray(W11), self._moving_query)
+        _margins.draw(rng, X1, np.ascontiguousarray(M), np.ascontiguousarray(W11), self._moving_query)
         return X1
 
     def _refresh_rest(self, rng: np.random.Generator, X1: Array, X_J: Array, M: Array, state: ChainState) -> Array:
@@ -144,7 +144,7 @@ class Copula:
         W_JJ, fixed = self._draw_W22(rng, X_J)
         UW12 = np.linalg.solve(state.W11, W12)
         linear = X1 @ W12 + fixed + (M - X_J @ W12.T) @ UW12
-        margins.draw(rng, X_J, linear, W_JJ + W12.T @ UW12, self._moving_rest)
+        _margins.draw(rng, X_J, linear, W_JJ + W12.T @ UW12, self._moving_rest)
         return X_J
 
     def _draw_W22(self, rng: np.random.Generator, X_J: Array) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.special import ndtr, ndtri
 
 from markovblanket.contracts import Array
-from markovblanket.model.copula.cut_points import extremes
+from markovblanket.model.copula._cut_points import extremes
 
 if TYPE_CHECKING:
     from markovblanket.tables.columns import Column

@@ -18,8 +18,8 @@ from markovblanket.plots.chains import CHAINS
 from markovblanket.plots.style import NEGATIVE, POSITIVE, QUERY
 from markovblanket.posterior.html import figure, number, percent, rhat, signed
 from markovblanket.posterior.posterior import Posterior
-from markovblanket.report import curves, picture, sections
-from markovblanket.report import slider as choosing
+from markovblanket.report import _curves, _picture, _sections
+from markovblanket.report import _slider as choosing
 
 # Within a script element these could end it, or a line of it; as escapes they mean the same to a JSON reader.
 UNSAFE = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
@@ -31,7 +31,7 @@ def render(posterior: Posterior) -> str:
     slider = choosing.Slider.of(posterior)
     share = choosing.Share.of(posterior, slider.on_page())
     edges, inner = choosing.edges_on_page(posterior, slider, share), posterior.query_edges()
-    drawn = picture.draw(posterior, slider, share, edges, inner)
+    drawn = _picture.draw(posterior, slider, share, edges, inner)
     page = environment().from_string(text_of("page.html"))
     return page.render(
         slider=slider,
@@ -68,13 +68,13 @@ def hashes(parts: Mapping[str, str]) -> dict[str, str]:
 def said(posterior: Posterior) -> dict[str, Any]:
     """The sections beside the blanket."""
     return {
-        "asked": sections.asked(posterior),
-        "data": sections.data(posterior),
-        "convergence": sections.convergence(posterior),
-        "checks": sections.checks(posterior),
-        "groups": sections.groups(posterior),
-        "explained": sections.explained(posterior),
-        "reproduction": sections.reproduction(posterior),
+        "asked": _sections.asked(posterior),
+        "data": _sections.data(posterior),
+        "convergence": _sections.convergence(posterior),
+        "checks": _sections.checks(posterior),
+        "groups": _sections.groups(posterior),
+        "explained": _sections.explained(posterior),
+        "reproduction": _sections.reproduction(posterior),
     }
 
 
@@ -97,8 +97,8 @@ def payload(
         "names": [node["name"] for node in drawn["nodes"]],
         "ends": [line["ends"] for line in drawn["lines"]],
         "stages": drawn["stages"],
-        "edges": {name: [curves.significant(value) for value in every[name].astype(float)] for name in COLUMNS},
-        "curves": curves.curves(posterior, numbered(edges, inner.head(30))),
+        "edges": {name: [_curves.significant(value) for value in every[name].astype(float)] for name in COLUMNS},
+        "curves": _curves.curves(posterior, numbered(edges, inner.head(30))),
         "chainColours": CHAINS,
     }
 

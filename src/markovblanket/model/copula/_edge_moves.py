@@ -33,7 +33,7 @@ import numpy as np
 from numba import njit
 
 from markovblanket.contracts import Array, ChainState
-from markovblanket.model.copula.margins import Indices, Levels
+from markovblanket.model.copula._margins import Indices, Levels
 from markovblanket.model.scatter import times_transpose
 from markovblanket.variates import truncated_normal
 

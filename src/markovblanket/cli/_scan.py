@@ -12,9 +12,9 @@ import joblib
 import networkx as nx
 import numpy as np
 
-from markovblanket.cli import files, output_folder, screen
-from markovblanket.cli import options as asking
-from markovblanket.cli.fit import (
+from markovblanket.cli import _options as asking
+from markovblanket.cli import _output_folder, _result_files, _screen
+from markovblanket.cli._fit import (
     NOT_CONVERGED,
     UNREADABLE,
     UNWRITABLE,
@@ -22,7 +22,7 @@ from markovblanket.cli.fit import (
     reason,
     warn,
 )
-from markovblanket.cli.options import BadInput
+from markovblanket.cli._options import BadInput
 from markovblanket.fitting.scan import EACH, Scan, scan
 
 FITS = "fits.csv"
@@ -46,7 +46,7 @@ def run(
     begin, after = time.perf_counter(), "the same command goes on from there"
     jobs = jobs or joblib.cpu_count()
     options |= {"kinds": asking.kinds(kind), "out": out, "n_jobs": jobs, "progress": not quiet}
-    with output_folder.told(after), output_folder.terminable():
+    with _output_folder.told(after), _output_folder.terminable():
         with workers(dask):
             found = scanned(table, sets or EACH, options)
         written = write(out, found, rule)
@@ -90,24 +90,24 @@ def workers(address: str | None) -> Iterator[None]:
 
 def write(out: Path, found: Scan, rule: str) -> list[str]:
     """The edges, the fits, and the network as a graph and as a picture."""
-    files.inert(found.edges(rule)).to_csv(out / files.EDGES, index=False)
+    _result_files.inert(found.edges(rule)).to_csv(out / _result_files.EDGES, index=False)
     names = found.fits["query"].map(lambda query: ", ".join(map(str, query)))
-    files.inert(found.fits.assign(query=names)).to_csv(out / FITS, index=False)
-    nx.write_graphml(files.printable(found.graph(rule)), out / files.GRAPH)
-    if not files.possible(files.PICTURE):
-        return [files.EDGES, FITS, files.GRAPH]
-    from markovblanket.plots import whole_network
+    _result_files.inert(found.fits.assign(query=names)).to_csv(out / FITS, index=False)
+    nx.write_graphml(_result_files.printable(found.graph(rule)), out / _result_files.GRAPH)
+    if not _result_files.possible(_result_files.PICTURE):
+        return [_result_files.EDGES, FITS, _result_files.GRAPH]
+    from markovblanket.plots import whole
 
-    files.draw_by(out / files.PICTURE, lambda: whole_network(found, rule))
-    return [files.EDGES, FITS, files.GRAPH, files.PICTURE]
+    _result_files.draw_by(out / _result_files.PICTURE, lambda: whole(found, rule))
+    return [_result_files.EDGES, FITS, _result_files.GRAPH, _result_files.PICTURE]
 
 
 def tell(found: Scan, rule: str, time: str, written: str) -> None:
     """What was found, on a screen."""
-    console, edges = screen.screen(), found.edges(rule)
-    console.print(screen.edge_table(edges) if len(edges) else "No edge is selected.\n")
-    if len(edges) > screen.MOST:
-        console.print(f"and {len(edges) - screen.MOST:,} more, in {files.EDGES}")
+    console, edges = _screen.screen(), found.edges(rule)
+    console.print(_screen.edge_table(edges) if len(edges) else "No edge is selected.\n")
+    if len(edges) > _screen.MOST:
+        console.print(f"and {len(edges) - _screen.MOST:,} more, in {_result_files.EDGES}")
     seen = "any fit that looked at it" if rule == "or" else "every fit that looked at it"
     console.print(f"{len(found.fits):,} fits {time}; an edge is one that was selected by {seen}.")
     console.print(written)

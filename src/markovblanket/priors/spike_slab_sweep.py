@@ -27,7 +27,7 @@ import numpy.typing as npt
 from numba import njit
 
 from markovblanket.contracts import Array
-from markovblanket.variates._factors import canonical_normal
+from markovblanket.variates.factors import canonical_normal
 
 Indices = npt.NDArray[np.intp]
 

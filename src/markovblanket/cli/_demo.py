@@ -14,26 +14,26 @@ from rich.console import Console
 from rich.table import Table
 
 from markovblanket import __version__
-from markovblanket.cli import files, output_folder, screen
+from markovblanket.cli import _output_folder, _result_files, _screen
 from markovblanket.fitting.estimate import estimate
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.posterior.summaries import likelier
 from markovblanket.simulation import Simulated, score, simulate
 
-FILES = ("table.csv", "truth.csv", output_folder.SETTINGS, *files.FILES)
+FILES = ("table.csv", "truth.csv", _output_folder.SETTINGS, *_result_files.FILES)
 
 
 def run(out: Path) -> int:
     """Fit the clinic, print its blanket beside the truth, and write everything."""
     console = Console()
-    with output_folder.draft(out, FILES, force=True, what="demo") as folder:
+    with _output_folder.draft(out, FILES, force=True, what="demo") as folder:
         posterior, data = fit_clinic(console)
         write(folder, data)
-        files.write(folder, posterior, posterior.edges(), {})
+        _result_files.write(folder, posterior, posterior.edges(), {})
         made_by = {"command": "markovblanket demo", "version": __version__}
-        output_folder.write_settings(folder, {**made_by, **posterior.settings})
-        written = screen.files(out, folder)
-    screen.screen().print(written)
+        _output_folder.write_settings(folder, {**made_by, **posterior.settings})
+        written = _screen.files(out, folder)
+    _screen.screen().print(written)
     return 0
 
 
@@ -79,7 +79,7 @@ def fit_clinic(console: Console) -> tuple[Posterior, Simulated]:
     posterior = estimate(data.table, data.query, warmup=500, draws=1000, seed=1, n_jobs=2)
     seconds = time.perf_counter() - begin
     edges = posterior.edges()
-    console.print(screen.understood(posterior))
+    console.print(_screen.understood(posterior))
     console.print(blanket_table(edges, data.truth))
     console.print(verdict(posterior, edges, data, seconds))
     return posterior, data
@@ -102,7 +102,7 @@ def blanket_table(edges: pd.DataFrame, truth: pd.DataFrame) -> Table:
             str(edge.query),
             str(edge.variable),
             f"{edge.partial_correlation:+.2f}",
-            screen.bar(edge.partial_correlation),
+            _screen.bar(edge.partial_correlation),
             f"{edge.lower:+.2f} to {edge.upper:+.2f}",
             f"{edge.likelier:.3f}",
             f"{true:+.2f}" if true else "no edge",
@@ -123,7 +123,7 @@ def verdict(posterior: Posterior, edges: pd.DataFrame, data: Simulated, seconds:
         f"{result.false} false.\n"
         f"Share of each trait's variance that the genes explain (Bayesian R2): {r2}.\n"
         f"{checks(posterior)}\n"
-        f"{agree}: {worst}; {screen.sweeps(posterior)} in {seconds:.0f} s.\n"
+        f"{agree}: {worst}; {_screen.sweeps(posterior)} in {seconds:.0f} s.\n"
     )
 
 

@@ -21,7 +21,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from markovblanket.tables.files import text_frame
+from markovblanket.tables._text_files import text_frame
 
 MISSING = frozenset(
     ["", "NA", "N/A", "na", "n/a", "nan", "NaN", "NAN", "null", "NULL", "None", "<NA>", "#N/A", ".", "?"]

@@ -11,9 +11,9 @@ from typing import Any
 import click
 import joblib
 
-from markovblanket.cli import output_folder, screen
-from markovblanket.cli.fit import UNWRITABLE, Log, Manner, Question, estimated, finished, noted
-from markovblanket.cli.options import BadInput
+from markovblanket.cli import _output_folder, _screen
+from markovblanket.cli._fit import UNWRITABLE, Log, Manner, Question, estimated, finished, noted
+from markovblanket.cli._options import BadInput
 from markovblanket.fitting import run_folder
 from markovblanket.fitting.estimate import AUTO
 from markovblanket.fitting.resume import resume, status
@@ -28,10 +28,10 @@ def run(run: Path, draws: int | str | None, budget: int, jobs: int | None, stric
 
     def fit(folder: Path, log: Log) -> Posterior:
         if not (
-            run / output_folder.CHECKPOINT / run_folder.PLAN
+            run / _output_folder.CHECKPOINT / run_folder.PLAN
         ).is_file():  # it was killed while it read its table
             return estimated(
-                begun_anew(question, draws, budget), (run / output_folder.CHECKPOINT).resolve(), log, not quiet
+                begun_anew(question, draws, budget), (run / _output_folder.CHECKPOINT).resolve(), log, not quiet
             )
         log(f"resumed: {status(run).sentence}")
         return resumed(run, draws, budget, jobs or joblib.cpu_count(), not quiet, log)
@@ -46,7 +46,7 @@ def begun_anew(question: Question, draws: int | str | None, budget: int) -> Ques
 
 def asked(run: Path) -> Question:
     """The question with which the run was begun."""
-    note = run / output_folder.CHECKPOINT / run_folder.NOTE
+    note = run / _output_folder.CHECKPOINT / run_folder.NOTE
     try:
         known: dict[str, Any] = json.loads(note.read_text(encoding="utf-8"))
         question = Question(**known)
@@ -68,7 +68,7 @@ def resumed(run: Path, draws: int | str | None, budget: int, jobs: int, progress
         if getattr(error, "errno", None) in UNWRITABLE:
             raise
         raise BadInput(str(error)) from error
-    log(screen.understood(posterior))
+    log(_screen.understood(posterior))
     return posterior
 
 

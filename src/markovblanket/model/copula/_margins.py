@@ -19,7 +19,7 @@ from numba import njit
 from scipy import special, stats
 
 from markovblanket.contracts import Array
-from markovblanket.model.copula import cut_points
+from markovblanket.model.copula import _cut_points
 from markovblanket.variates import truncated_normal
 
 Indices = npt.NDArray[np.intp]
@@ -162,7 +162,7 @@ def draw_column(
         return x
     observed, begins, mean = rows[edges[0] :], edges - edges[0], mean[rows[edges[0] :]]
     cells = draw_ordered(rng, x[observed], mean, sd, begins)
-    cells = cut_points.move(rng, cells, mean, sd, begins)
+    cells = _cut_points.move(rng, cells, mean, sd, begins)
     for k, i in enumerate(observed):
         x[i] = cells[k]
     return x / np.sqrt(np.mean(x * x)) if unit else x

@@ -22,9 +22,9 @@ import pandas as pd
 
 from markovblanket import __version__
 from markovblanket._files.locks import locked
-from markovblanket.cli import files, output_folder, screen
-from markovblanket.cli import options as asking
-from markovblanket.cli.options import BadInput
+from markovblanket.cli import _options as asking
+from markovblanket.cli import _output_folder, _result_files, _screen
+from markovblanket.cli._options import BadInput
 from markovblanket.fitting import run_folder
 from markovblanket.fitting.estimate import estimate
 from markovblanket.posterior import storage
@@ -38,7 +38,7 @@ DISK = "disk"
 UNREADABLE = (ValueError, OSError, ImportError, EOFError, zlib.error)
 # What the disk says if it is the one to blame.
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
-FILES = (*files.FILES, output_folder.SETTINGS, output_folder.CHECKPOINT, output_folder.BEFORE, LOG)
+FILES = (*_result_files.FILES, _output_folder.SETTINGS, _output_folder.CHECKPOINT, _output_folder.BEFORE, LOG)
 
 
 @dataclass(frozen=True)
@@ -94,31 +94,31 @@ def asked(**typed: Any) -> tuple[Question, Manner]:
 def run(question: Question, manner: Manner) -> int:
     """Fit, write everything, and tell what was found; the exit code."""
     out = manner.out.expanduser().resolve()
-    output_folder.refuse(out, FILES, manner.force, "fit")
+    _output_folder.refuse(out, FILES, manner.force, "fit")
 
     def fit(folder: Path, log: Log) -> Posterior:
-        with begun(out / output_folder.CHECKPOINT, question):
-            return estimated(question, out / output_folder.CHECKPOINT, log, progress=not manner.quiet)
+        with begun(out / _output_folder.CHECKPOINT, question):
+            return estimated(question, out / _output_folder.CHECKPOINT, log, progress=not manner.quiet)
 
     return finished(question, replace(manner, force=True), fit)
 
 
 def finished(question: Question, manner: Manner, fit: Callable[[Path, Log], Posterior]) -> int:
     """What becomes of a fit: all files, and a summary; the exit code."""
-    for file in files.left_out():
+    for file in _result_files.left_out():
         warn(file)
     after = f"markovblanket resume {manner.out} goes on from the last checkpoint"
-    checkpoint = manner.out.expanduser().resolve() / output_folder.CHECKPOINT
-    with ExitStack() as held, output_folder.draft(manner.out, FILES, manner.force, "fit", after) as folder:
+    checkpoint = manner.out.expanduser().resolve() / _output_folder.CHECKPOINT
+    with ExitStack() as held, _output_folder.draft(manner.out, FILES, manner.force, "fit", after) as folder:
         log = Log(folder / LOG)
         posterior = fit(folder, log)
         held.enter_context(alone(checkpoint))
         edges, diagnostics = posterior.edges(**question.rule), posterior.diagnostics()
         write(folder, question, posterior, edges, diagnostics, log)
-        output_folder.link(checkpoint, folder / output_folder.CHECKPOINT)
-        written, seconds = screen.files(manner.out, folder), time.perf_counter() - log.begin
+        _output_folder.link(checkpoint, folder / _output_folder.CHECKPOINT)
+        written, seconds = _screen.files(manner.out, folder), time.perf_counter() - log.begin
     if not manner.quiet:
-        screen.tell(screen.screen(), posterior, edges, diagnostics, f"in {seconds:.0f} s", written)
+        _screen.tell(_screen.screen(), posterior, edges, diagnostics, f"in {seconds:.0f} s", written)
     beware(edges, diagnostics)
     return NOT_CONVERGED if manner.strict and not diagnostics.converged else 0
 
@@ -138,7 +138,7 @@ def alone(checkpoint: Path) -> Iterator[None]:
 def begun(checkpoint: Path, question: Question) -> Iterator[None]:
     """A folder for the run, with the question; gone again if that is bad input."""
     made = next(folder for folder in (checkpoint, *checkpoint.parents) if folder.parent.exists())
-    before = checkpoint.with_name(output_folder.BEFORE)
+    before = checkpoint.with_name(_output_folder.BEFORE)
     if checkpoint.exists():
         with alone(checkpoint):
             shutil.rmtree(before, ignore_errors=True)
@@ -166,14 +166,14 @@ def write(
     log: Log,
 ) -> None:
     """All files, the log's last lines at the end."""
-    log(f"sampled; seed {posterior.settings['seed']}; {screen.verdict(diagnostics)}")
+    log(f"sampled; seed {posterior.settings['seed']}; {_screen.verdict(diagnostics)}")
     for problem in diagnostics.problems:
         log(f"not converged: {problem}")
     with noted(log):
         if question.run["keep"] == DISK:
             posterior = take_draws(folder, posterior)
-        files.write(folder, posterior, edges, question.rule)
-    output_folder.write_settings(folder, {**question.settings, **posterior.settings})
+        _result_files.write(folder, posterior, edges, question.rule)
+    _output_folder.write_settings(folder, {**question.settings, **posterior.settings})
     log(f"{len(edges)} edges selected; written: {', '.join(sorted(entry.name for entry in folder.iterdir()))}")
 
 
@@ -181,9 +181,9 @@ def take_draws(folder: Path, posterior: Posterior) -> Posterior:
     """The posterior whose draws were written as they came, without a copy, and under its own name."""
     source = storage.source_of(posterior.draws)
     assert source is not None
-    output_folder.link(source.parent, folder / files.POSTERIOR)
+    _output_folder.link(source.parent, folder / _result_files.POSTERIOR)
     settings = {**posterior.settings, "keep": {"asked": DISK, "kept": DISK, "why": "as asked"}}
-    storage.write_settings(folder / files.POSTERIOR, settings)
+    storage.write_settings(folder / _result_files.POSTERIOR, settings)
     return replace(posterior, settings=settings)
 
 
@@ -196,9 +196,11 @@ def beware(edges: pd.DataFrame, diagnostics: Diagnostics) -> None:
 
 def beware_formulas(edges: pd.DataFrame) -> None:
     """Names are not quite what they were."""
-    if names := files.formulas(edges):
-        mark = f"{files.MARK}{names[0]}"
-        warn(f"{files.EDGES}: a spreadsheet would take {names[0]!r} for a formula, so it is written as {mark!r}")
+    if names := _result_files.formulas(edges):
+        mark = f"{_result_files.MARK}{names[0]}"
+        warn(
+            f"{_result_files.EDGES}: a spreadsheet would take {names[0]!r} for a formula, so it is written as {mark!r}"
+        )
 
 
 def estimated(question: Question, checkpoint: Path, log: Log, progress: bool) -> Posterior:
@@ -206,7 +208,7 @@ def estimated(question: Question, checkpoint: Path, log: Log, progress: bool) ->
     log(f"markovblanket {__version__}: {question.table}, query {', '.join(question.query)}")
     log(f"options: {question.run | {'kinds': question.kinds} | question.rule}")
     on_disk = question.run["keep"] == DISK
-    options = question.run | ({"keep": checkpoint / files.POSTERIOR} if on_disk else {})
+    options = question.run | ({"keep": checkpoint / _result_files.POSTERIOR} if on_disk else {})
     try:
         with noted(log):
             posterior = estimate(
@@ -223,7 +225,7 @@ def estimated(question: Question, checkpoint: Path, log: Log, progress: bool) ->
         if getattr(error, "errno", None) in UNWRITABLE:
             raise  # nor is this, where draws go to the disk
         raise BadInput(reason(error, question.table)) from error
-    log(screen.understood(posterior))
+    log(_screen.understood(posterior))
     return posterior
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from markovblanket.cli.options import BadInput
+from markovblanket.cli._options import BadInput
 from markovblanket.posterior import storage
 
 SETTINGS, CHECKPOINT, BEFORE = "settings.json", "checkpoint", "checkpoint~"

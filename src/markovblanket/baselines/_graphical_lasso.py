@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from markovblanket._determinism import checked_seed, one_thread
-from markovblanket.baselines.sampler import GraphicalLasso, WholeNetwork
+from markovblanket.baselines._sampler import GraphicalLasso, WholeNetwork
 from markovblanket.chains.run import Schedule
 from markovblanket.contracts import Array, Scatter
 from markovblanket.fitting.data import from_table

@@ -9,18 +9,18 @@ import click
 import numpy as np
 
 import markovblanket as mb
-from markovblanket.cli import output_folder
-from markovblanket.cli.options import BadInput
+from markovblanket.cli import _output_folder
+from markovblanket.cli._options import BadInput
 
 TABLE, TRUTH = "table.csv", "truth.csv"
-FILES = (TABLE, TRUTH, output_folder.SETTINGS)
+FILES = (TABLE, TRUTH, _output_folder.SETTINGS)
 
 
 def run(out: Path, force: bool, quiet: bool, **options: Any) -> int:
     """Draw a network and a table, write both, and say how to fit it."""
     if options["seed"] is None:
         options["seed"] = np.random.SeedSequence().generate_state(1).item()
-    with output_folder.draft(out, FILES, force, "simulation") as folder:
+    with _output_folder.draft(out, FILES, force, "simulation") as folder:
         try:
             made = mb.simulate(**options)
         except (ValueError, MemoryError) as error:
@@ -28,7 +28,7 @@ def run(out: Path, force: bool, quiet: bool, **options: Any) -> int:
         made.table.to_csv(folder / TABLE, index=False)
         made.truth.to_csv(folder / TRUTH, index=False)
         settings = {"command": "markovblanket simulate", "version": mb.__version__, **options, "kind": made.kinds}
-        output_folder.write_settings(folder, settings)
+        _output_folder.write_settings(folder, settings)
     if not quiet:
         edges, missing = int(made.truth["edge"].sum()), int(made.table.isna().to_numpy().sum())
         sizes = f"{len(made.table)} rows, {len(made.query)} query and {options['rest']} other variables"

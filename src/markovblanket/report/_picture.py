@@ -16,7 +16,7 @@ from markovblanket.contracts import Array
 from markovblanket.plots import layout
 from markovblanket.plots.network import short
 from markovblanket.posterior.posterior import Posterior
-from markovblanket.report.slider import Share, Slider
+from markovblanket.report._slider import Share, Slider
 
 INCH = 96.0
 FONT = {True: 14.0, False: 12.0}
