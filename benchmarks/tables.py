@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from markovblanket.contracts import Array, Prior, Problem, Solver
-from markovblanket.fitting.data import from_mixed
+from markovblanket.fitting.data import _from_mixed
 from markovblanket.model.copula.latent import Copula
 from markovblanket.model.scatter import from_columns
 from markovblanket.priors import Horseshoe, Laplace, SpikeSlab
@@ -87,7 +87,7 @@ def has_clinical(folder: Path) -> bool:
 
 
 def _mixed(table: pd.DataFrame, prior: Prior) -> Problem:
-    given = from_mixed(table, CLINICAL, {"age": "continuous"}, "auto")
+    given = _from_mixed(table, CLINICAL, {"age": "continuous"}, "auto")
     return Problem(given.scatter, prior, Dual(), given.latent)
 
 

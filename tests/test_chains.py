@@ -35,8 +35,8 @@ def test_a_stream_keeps_every_thin_th_state_after_warm_up(problem):
     """Replays the chain sweep by sweep from the same generator."""
     rng = np.random.default_rng(1)
     sampler = gibbs.Blanket(problem)
-    *_, warm = run.warm_up(Chain(rng, sampler.start(rng)), sampler, SCHEDULE.warmup)
-    kept = [draw for _, draw in run.sample(warm, sampler, SCHEDULE) if draw is not None]
+    *_, warm = run._warm_up(Chain(rng, sampler.start(rng)), sampler, SCHEDULE.warmup)
+    kept = [draw for _, draw in run._sample(warm, sampler, SCHEDULE) if draw is not None]
     rng = np.random.default_rng(1)
     state = gibbs.start(rng, problem)
     expected = []
@@ -54,8 +54,8 @@ def test_a_stream_keeps_every_thin_th_state_after_warm_up(problem):
 def test_every_sweep_is_counted(problem):
     rng, sampler = np.random.default_rng(0), gibbs.Blanket(problem)
     start = Chain(rng, sampler.start(rng))
-    warm = list(run.warm_up(start, sampler, SCHEDULE.warmup))
-    sampled = [chain for chain, _ in run.sample(warm[-1], sampler, SCHEDULE)]
+    warm = list(run._warm_up(start, sampler, SCHEDULE.warmup))
+    sampled = [chain for chain, _ in run._sample(warm[-1], sampler, SCHEDULE)]
     assert [chain.count for chain in (*warm, *sampled)] == list(range(1, SCHEDULE.sweeps + 1))
     assert SCHEDULE.sweeps == 29
     assert not np.array_equal(start.state.W12, warm[0].state.W12)

@@ -10,7 +10,7 @@ import pytest
 
 import markovblanket as mb
 from markovblanket.contracts import SolveInfo
-from markovblanket.posterior.diagnostics import summed_up
+from markovblanket.posterior.diagnostics import _summed_up
 from markovblanket.solvers import Dense
 
 ROWS = ["iterations", "residual", "scale_factor", "proposals", "rejections"]
@@ -94,4 +94,4 @@ def test_sweeps_without_a_solver_have_no_limit_of_iterations():
 
 def test_a_posterior_saved_before_there_were_counters_is_summed_up():
     effort = fit("laplace").effort.drop_vars(["proposals", "rejections"])
-    assert list(summed_up(effort).index) == ROWS[:3]
+    assert list(_summed_up(effort).index) == ROWS[:3]

@@ -26,7 +26,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import markovblanket as mb
 from markovblanket.fitting import sklearn_estimator
 from markovblanket.fitting.estimate import estimate
-from markovblanket.fitting.sklearn_estimator import integer_seed, target_names
+from markovblanket.fitting.sklearn_estimator import _integer_seed, _target_names
 
 # A few dozen sweeps are enough for most of what is checked here, and the package rightly complains about them.
 short = pytest.mark.filterwarnings("ignore::markovblanket.ConvergenceWarning")
@@ -207,13 +207,13 @@ def test_an_integer_random_state_is_the_seed_of_estimate():
 
 def test_a_generator_draws_the_seed():
     one, two = np.random.RandomState(3), np.random.RandomState(3)
-    first, second = integer_seed(one), integer_seed(one)
+    first, second = _integer_seed(one), _integer_seed(one)
     assert first != second
-    assert [integer_seed(two), integer_seed(two)] == [first, second]
-    assert integer_seed(None) != integer_seed(None)
-    assert integer_seed(np.int64(7)) == 7
+    assert [_integer_seed(two), _integer_seed(two)] == [first, second]
+    assert _integer_seed(None) != _integer_seed(None)
+    assert _integer_seed(np.int64(7)) == 7
     with pytest.raises(ValueError, match="cannot be used to seed"):
-        integer_seed("monday")
+        _integer_seed("monday")
 
 
 # --- company -----------------------------------------------------------------------------------------------
@@ -306,7 +306,7 @@ def test_default_settings_are_those_of_estimate():
     ],
 )
 def test_names_of_targets(y, names):
-    assert target_names(y, np.shape(y), {"y", "y_", "y0"}) == names
+    assert _target_names(y, np.shape(y), {"y", "y_", "y0"}) == names
 
 
 @short

@@ -190,4 +190,4 @@ def test_of_many_edges_the_surest_are_drawn_and_of_none_nothing():
     ax = whole(some_scan(40, 60), most=20)
     assert len(ax.lines) == 20
     assert ax.get_title() == "the surest 20 of 60 edges"
-    assert not whole_network(some_scan(4, 0)).patches
+    assert not whole(some_scan(4, 0)).patches

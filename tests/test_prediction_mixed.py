@@ -13,7 +13,7 @@ import markovblanket as mb
 from markovblanket.model.copula.new_rows import Completion
 from markovblanket.model.scatter import rest_degrees, rest_ridge
 from markovblanket.posterior.observed import Observed
-from markovblanket.posterior.prediction import Fit, assemble
+from markovblanket.posterior.prediction import Fit, _assemble
 from markovblanket.tables.columns import Column
 from markovblanket.tables.table import read
 
@@ -361,7 +361,7 @@ def test_rows_may_share_a_name(posterior):
 
 
 def test_a_query_variable_may_have_any_name():
-    made = assemble([Column("row", "continuous", np.zeros(3))], [np.zeros((5, 2))], {}, np.arange(2))
+    made = _assemble([Column("row", "continuous", np.zeros(3))], [np.zeros((5, 2))], {}, np.arange(2))
     assert made.draws["row"].shape == (5, 2)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from markovblanket.chains._bars import Chain
-from markovblanket.chains.progress import PATIENCE, Board, line, moments_in, worst_rhat
+from markovblanket.chains.progress import PATIENCE, Board, _line, _moments_in, _worst_rhat
 from markovblanket.contracts import Draw, SweepInfo
 
 
@@ -53,13 +53,13 @@ def test_who_waits_for_the_first_sweep_is_told_why():
     chains = [Chain(10, 5, clock=lambda: float(next(times))) for _ in range(2)]
     for chain in chains:
         chain.reach(4)
-    told = line(chains, PATIENCE + 1, np.nan)
+    told = _line(chains, PATIENCE + 1, np.nan)
     assert "compiles" in told
     assert len(told) < 80
-    assert not line(chains, PATIENCE - 1, np.nan)
+    assert not _line(chains, PATIENCE - 1, np.nan)
     chains[1].reach(5)
-    assert not line(chains, PATIENCE + 1, np.nan)
-    assert "1.250" in line(chains, PATIENCE + 1, 1.25)
+    assert not _line(chains, PATIENCE + 1, np.nan)
+    assert "1.250" in _line(chains, PATIENCE + 1, 1.25)
 
 
 def drawn(value: float) -> Draw:
@@ -107,9 +107,9 @@ def test_a_slice_half_written_is_left_for_later(tmp_path):
     board = Board(1, board_at(tmp_path / "sweeps", 1).path, draws=64)
     show(board, 0, [1.0, 2.0, 3.0, 5.0])
     file = tmp_path / "sweeps.0"
-    whole = moments_in(file)
+    whole = _moments_in(file)
     np.testing.assert_allclose(whole[:, :, 0], [[1.5, 0.25], [4.0, 1.0]])
     file.write_bytes(file.read_bytes() + bytes(21))
-    np.testing.assert_array_equal(moments_in(file), whole)
+    np.testing.assert_array_equal(_moments_in(file), whole)
     file.write_bytes(bytes(5))
-    assert np.isnan(worst_rhat([moments_in(file)], 2))
+    assert np.isnan(_worst_rhat([_moments_in(file)], 2))

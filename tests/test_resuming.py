@@ -218,7 +218,7 @@ def test_a_finished_run_grows(kind, tmp_path):
 def test_a_run_under_way_can_be_read_as_far_as_it_is(kind, tmp_path, monkeypatch):
     folder = tmp_path / "run"
     short = fitted(kind, draws=25, checkpoint=folder)
-    run_folder.write(folder, run_folder.read(folder) | {"draws": 40})  # as if 15 draws were still to come
+    run_folder._write(folder, run_folder.read(folder) | {"draws": 40})  # as if 15 draws were still to come
     partial = mb.load(folder)
     assert partial.settings["draws"] == 25
     np.testing.assert_array_equal(partial.W12, short.W12)
@@ -334,7 +334,7 @@ def test_another_version_is_refused(run, monkeypatch):
     plan = (run / "plan.json").read_text()
     old = run_folder.read(run)
     old["versions"]["markovblanket"] = "0.0.1"
-    run_folder.write(run, old)
+    run_folder._write(run, old)
     with pytest.raises(ValueError, match=r"versions\.markovblanket is '0\.0\.1' there"):
         fitted(checkpoint=run)
     (run / "plan.json").write_text(json.dumps({**old, "format": 99}))
@@ -391,7 +391,7 @@ def test_a_posterior_whose_draws_have_grown_since_is_saved_as_it_was(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "place", ["markovblanket.chains.zarr_store.grow", "markovblanket.chains.zarr_store.DiskStore.append"]
+    "place", ["markovblanket.chains.zarr_store._grow", "markovblanket.chains.zarr_store.DiskStore.append"]
 )
 def test_draws_on_disk_that_stop_while_they_grow_go_on(tmp_path, monkeypatch, place):
     """Until it has grown, no posterior is in the folder that says it were whole."""
@@ -410,7 +410,7 @@ def test_draws_on_disk_that_stop_while_they_grow_go_on(tmp_path, monkeypatch, pl
 
 
 @pytest.mark.parametrize(
-    "place", ["markovblanket.posterior.storage.write_groups", "markovblanket.posterior.storage.write_settings"]
+    "place", ["markovblanket.posterior.storage._write_groups", "markovblanket.posterior.storage.write_settings"]
 )
 def test_a_second_look_that_stops_while_it_is_written_is_written_again(tmp_path, monkeypatch, place):
     """Until it is there as a whole, no posterior is in the folder that would be read with what there is of it."""
@@ -424,7 +424,7 @@ def test_a_second_look_that_stops_while_it_is_written_is_written_again(tmp_path,
         return work(path, groups)
 
     with monkeypatch.context() as patch:
-        work = storage.write_groups if place.endswith("groups") else storage.write_settings
+        work = storage._write_groups if place.endswith("groups") else storage.write_settings
         patch.setattr(place, stopped)
         with pytest.raises(KeyboardInterrupt):
             resumed(run)

@@ -7,10 +7,10 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from markovblanket.fitting.data import from_mixed, from_table
+from markovblanket.fitting.data import _from_mixed, from_table
 from markovblanket.model.copula._margins import normal_scores
 from markovblanket.model.copula.latent import Copula
-from markovblanket.model.scatter import from_columns, rotated
+from markovblanket.model.scatter import _rotated, from_columns
 from markovblanket.tables.chunks import CHUNK, spans
 from markovblanket.tables.columns import Column
 
@@ -59,12 +59,12 @@ def test_the_factor_takes_one_table(X):
 
 
 def test_the_largest_entry_decides_the_sign_wherever_it_is(X):
-    F = rotated(X[:, P:])
+    F = _rotated(X[:, P:])
     for column in (0, Q - 1):
         largest = np.abs(F[:, column]).argmax()
         G = F.copy(order="F")
         G[largest, column] = -1e4  # so large that it is the largest of its row after the rotation
-        H = rotated(G)
+        H = _rotated(G)
         assert H[:, column].max() > 9e3
         assert (H.max(axis=1) >= -H.min(axis=1)).all()
 
@@ -79,7 +79,7 @@ def test_the_inverse_diagonal_takes_no_table(X):
 
 
 @pytest.mark.parametrize(
-    "read", [from_table, lambda X, query: from_mixed(X, query, None, "auto")], ids=["as is", "scores"]
+    "read", [from_table, lambda X, query: _from_mixed(X, query, None, "auto")], ids=["as is", "scores"]
 )
 def test_a_table_its_columns_and_their_factor_are_all_there_is(X, read):
     most, given = peak(lambda: read(X, list(range(P))), X)
@@ -90,7 +90,7 @@ def test_a_table_its_columns_and_their_factor_are_all_there_is(X, read):
 def test_a_query_with_levels_takes_one_table_more_for_the_basis_of_the_others(X):
     Y = X.copy()
     Y[:, 0] = np.searchsorted([-1.0, 0.0, 1.0], Y[:, 0])
-    most, given = peak(lambda: from_mixed(Y, list(range(P)), None, "auto"), Y)
+    most, given = peak(lambda: _from_mixed(Y, list(range(P)), None, "auto"), Y)
     assert given.latent is not None
     np.testing.assert_allclose(
         given.scatter.F.T @ given.scatter.F[:, 7], given.latent.X2.T @ given.latent.X2[:, 7]

@@ -80,7 +80,7 @@ class Board:
     def worst_rhat(self) -> float:
         """The largest R-hat of what is watched, as far as the chains have come; NaN before that can be told."""
         files = (Path(f"{self.path}.{chain}") for chain in range(self.chains))
-        return worst_rhat([moments_in(file) for file in files if file.exists()], self.slice)
+        return _worst_rhat([_moments_in(file) for file in files if file.exists()], self.slice)
 
 
 @contextmanager
@@ -104,7 +104,7 @@ def counted(total: int, visible: bool, label: str, unit: str) -> Iterator[Callab
 # How well the chains agree so far -----------------------------------------------------------------------
 
 
-def watched(draw: Draw) -> Array:
+def _watched(draw: Draw) -> Array:
     """A few quantities that every run reports: the diagonal of W11, explained variances, hyperparameters."""
     return np.concatenate([np.diagonal(draw.W11), draw.explained, *(np.ravel(h) for h in draw.hyper.values())])
 
@@ -119,7 +119,7 @@ class Slices:
 
     def add(self, draw: Draw) -> None:
         """Take the next draw; write the slice that it completes."""
-        self.held.append(watched(draw))
+        self.held.append(_watched(draw))
         if len(self.held) < self.size:
             return
         mean, variance = np.mean(self.held, axis=0), np.var(self.held, axis=0)
@@ -128,7 +128,7 @@ class Slices:
             file.write(np.array([len(mean), *mean, *variance]).tobytes())
 
 
-def moments_in(file: Path) -> Array:
+def _moments_in(file: Path) -> Array:
     """Means and variances of slices: (slice, 2, quantity)."""
     numbers = np.frombuffer(file.read_bytes()[: file.stat().st_size // 8 * 8])
     if not numbers.size:
@@ -138,14 +138,14 @@ def moments_in(file: Path) -> Array:
     return numbers[: whole * (1 + 2 * count)].reshape(whole, -1)[:, 1:].reshape(whole, 2, count)
 
 
-def worst_rhat(chains: Sequence[Array], size: int) -> float:
+def _worst_rhat(chains: Sequence[Array], size: int) -> float:
     """The largest split R-hat of chains given by the moments of their slices of ``size`` draws; NaN of none.
 
     >>> still = np.ones((8, 2, 1))
-    >>> worst_rhat([still, still], 10), round(worst_rhat([still, still + [[3.0], [0.0]]], 10), 2)
+    >>> _worst_rhat([still, still], 10), round(worst_rhat([still, still + [[3.0], [0.0]]], 10), 2)
     (1.0, 1.97)
     """
-    halves = [half for moments in chains for half in halved(moments)]
+    halves = [half for moments in chains for half in _halved(moments)]
     if not halves:
         return float("nan")
     n = size * np.mean([len(half) for half in halves])  # chains that wait for their turn have come less far
@@ -156,7 +156,7 @@ def worst_rhat(chains: Sequence[Array], size: int) -> float:
     return float(np.sqrt(squares.max(initial=1.0)))
 
 
-def halved(moments: Array) -> Iterable[Array]:
+def _halved(moments: Array) -> Iterable[Array]:
     """The first and the second half of a chain; nothing if it has fewer than two slices."""
     half = len(moments) // 2
     return (moments[:half], moments[-half:]) if half else ()
@@ -175,7 +175,7 @@ def _watch(shown: Bars, board: Board, warmup: int, sweeps: int) -> Iterator[None
         for chain, count in zip(chains, board.counts(), strict=True):
             chain.reach(int(count))
             chain.stopped = done.is_set()
-        shown.show(chains, line(chains, time.monotonic() - begun, board.worst_rhat()))
+        shown.show(chains, _line(chains, time.monotonic() - begun, board.worst_rhat()))
 
     def loop() -> None:
         while not done.wait(INTERVAL):
@@ -192,7 +192,7 @@ def _watch(shown: Bars, board: Board, warmup: int, sweeps: int) -> Iterator[None
         redraw()
 
 
-def line(chains: Sequence[Chain], waited: float, rhat: float) -> str:
+def _line(chains: Sequence[Chain], waited: float, rhat: float) -> str:
     """About all chains: why there is no sweep yet, or how well they agree."""
     if waited > PATIENCE and not any(chain.speed for chain in chains):
         return "no sweep yet: the first run after an installation compiles for a minute or two"

@@ -73,7 +73,7 @@ def require_jobs(n_jobs: object) -> None:
         raise ValueError(f"n_jobs={n_jobs!r}: must be a whole number other than 0, or None")
 
 
-def warm_up(chain: Chain, sampler: Sampler[Any], warmup: int) -> Iterator[Chain]:
+def _warm_up(chain: Chain, sampler: Sampler[Any], warmup: int) -> Iterator[Chain]:
     """The chain after each sweep of the warm-up that it still has before it."""
     while chain.count < warmup:
         state, _ = sampler.sweep(chain.rng, chain.state)
@@ -81,16 +81,16 @@ def warm_up(chain: Chain, sampler: Sampler[Any], warmup: int) -> Iterator[Chain]
         yield chain
 
 
-def sample(chain: Chain, sampler: Sampler[Any], schedule: Schedule) -> Iterator[tuple[Chain, Draw | None]]:
+def _sample(chain: Chain, sampler: Sampler[Any], schedule: Schedule) -> Iterator[tuple[Chain, Draw | None]]:
     """The chain after each sweep that is left: with a draw where one is kept, otherwise None."""
     while chain.count < schedule.sweeps:
         state, info = sampler.sweep(chain.rng, chain.state)
         chain = replace(chain, state=state, count=chain.count + 1)
         number, rest = divmod(chain.count - schedule.warmup, schedule.thin)
-        yield chain, None if rest else thinned(sampler.derive(chain.rng, state, info), number, schedule)
+        yield chain, None if rest else _thinned(sampler.derive(chain.rng, state, info), number, schedule)
 
 
-def thinned(draw: Draw, number: int, schedule: Schedule) -> Draw:
+def _thinned(draw: Draw, number: int, schedule: Schedule) -> Draw:
     """The draw, with its latent columns if it is one of those that keep them; draws are counted from 1."""
     if draw.latent is None or number % schedule.latent_every(draw.latent.size) == 0:
         return draw
@@ -111,7 +111,7 @@ def still_kept(record: Record, schedule: Schedule) -> Record:
 # the number of cores.
 
 
-def warm_chain(
+def _warm_chain(
     seed: np.random.SeedSequence,
     sampler: Sampler[Any],
     schedule: Schedule,
@@ -124,8 +124,8 @@ def warm_chain(
     tick, save = board.ticker(number), saving(saver, number, WARMUP)
     with one_thread, between_sweeps() as act_on_signals:
         last = save.last()
-        chain = begun(seed, sampler, schedule, watch) if last is None else Chain.unpack(last)
-        for chain in warm_up(chain, sampler, schedule.warmup):  # noqa: B020
+        chain = _begun(seed, sampler, schedule, watch) if last is None else Chain.unpack(last)
+        for chain in _warm_up(chain, sampler, schedule.warmup):  # noqa: B020
             if chain.moments is not None and 2 * chain.count > schedule.warmup:
                 chain.moments.add(sampler.cross(chain.state))
             tick(chain.count)
@@ -136,7 +136,7 @@ def warm_chain(
     return chain
 
 
-def begun(seed: np.random.SeedSequence, sampler: Sampler[Any], schedule: Schedule, watch: bool) -> Chain:
+def _begun(seed: np.random.SeedSequence, sampler: Sampler[Any], schedule: Schedule, watch: bool) -> Chain:
     """A chain at its over-dispersed start; if ``watch``, with moments, which see it if there is nothing later."""
     rng = np.random.default_rng(seed)
     state = sampler.start(rng)
@@ -146,7 +146,7 @@ def begun(seed: np.random.SeedSequence, sampler: Sampler[Any], schedule: Schedul
     return Chain(rng, state, moments)
 
 
-def sample_chain(
+def _sample_chain(
     chain: Chain,
     sampler: Sampler[Any],
     schedule: Schedule,
@@ -165,7 +165,7 @@ def sample_chain(
         if (last := save.last()) is not None:
             chain = Chain.unpack(last)
             store.unpack(still_kept(part("store", last), schedule))
-        for chain, draw in sample(chain, sampler, schedule):  # noqa: B020
+        for chain, draw in _sample(chain, sampler, schedule):  # noqa: B020
             if draw is not None:
                 store.append(draw)
                 watch(draw)
@@ -202,10 +202,10 @@ def run(
     sampler: Sampler[Any] = Blanket(problem) if isinstance(problem, Problem) else problem
     keep = KeepDraws(schedule.draws) if keep is None else keep
     children = sequence.spawn(chains)
-    return persistently(lambda: side_by_side(children, sampler, schedule, keep, saver, n_jobs, progress))
+    return persistently(lambda: _side_by_side(children, sampler, schedule, keep, saver, n_jobs, progress))
 
 
-def side_by_side(
+def _side_by_side(
     seeds: Sequence[np.random.SeedSequence],
     sampler: Sampler[Any],
     schedule: Schedule,
@@ -218,13 +218,13 @@ def side_by_side(
     bars = Board.open(len(seeds), schedule.warmup, schedule.sweeps, schedule.draws, progress)
     with one_thread, bars as board, shipped(sampler), joblib.Parallel(n_jobs=n_jobs) as parallel:
         warm = parallel(
-            joblib.delayed(warm_chain)(seed, sampler, schedule, board, chain, keep.watches, saver)
+            joblib.delayed(_warm_chain)(seed, sampler, schedule, board, chain, keep.watches, saver)
             for chain, seed in enumerate(seeds)
         )
         stores = keep.stores(warm)
         warm = [replace(one, moments=None) for one in warm]
         records = parallel(  # what a chain has used is let go with it
-            joblib.delayed(sample_chain)(warm.pop(0), sampler, schedule, stores.pop(0), board, chain, saver)
+            joblib.delayed(_sample_chain)(warm.pop(0), sampler, schedule, stores.pop(0), board, chain, saver)
             for chain in range(len(seeds))
         )
     return keep.gather(records)

@@ -64,14 +64,14 @@ def read(path: Path, wanted: Callable[[str], bool] = lambda name: True) -> Recor
         with zipfile.ZipFile(path) as archive:
             names = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
             # Whole members, since only then zipfile looks at their checksums.
-            return {name: array_in(archive.read(entry)) for name, entry in names.items() if wanted(name)}
+            return {name: _array_in(archive.read(entry)) for name, entry in names.items() if wanted(name)}
     except FileNotFoundError:
         return None
     except DAMAGE as error:
         raise DamagedError(f"{path} is damaged: {error}") from None
 
 
-def array_in(member: bytes) -> npt.NDArray[Any]:
+def _array_in(member: bytes) -> npt.NDArray[Any]:
     """An array in NumPy's own form."""
     return np.lib.format.read_array(io.BytesIO(member), allow_pickle=False)
 

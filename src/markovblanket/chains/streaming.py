@@ -145,8 +145,8 @@ class EdgeStream:
         partials = sums["partial_sum"], sums["partial_squares"]
         signs, extremes = (counts["positive"], counts["negative"]), (sums["lowest"], sums["highest"])
         centre, per_width = self.bins.centre, self.bins.per_width
-        add_moments(draw.W12, *roots, centre, *moments, *partials)
-        add_counts(draw.W12, centre, per_width, *signs, counts["histogram"], *extremes)
+        _add_moments(draw.W12, *roots, centre, *moments, *partials)
+        _add_counts(draw.W12, centre, per_width, *signs, counts["histogram"], *extremes)
         sums["coefficient_sum"] -= np.linalg.inv(draw.W11) @ draw.W12
         self.filled += 1
         self._close_batches()
@@ -214,11 +214,11 @@ def merge(parts: list[Statistics], draws: int) -> Statistics:
     merged: Statistics = {}
     for name in list(parts[0]):
         arrays = [part.pop(name) for part in parts]
-        merged[name] = together(arrays, TOGETHER[name]) if name in TOGETHER else np.stack(arrays)
+        merged[name] = _together(arrays, TOGETHER[name]) if name in TOGETHER else np.stack(arrays)
     return merged
 
 
-def together(arrays: list[npt.NDArray[Any]], operation: np.ufunc | None) -> npt.NDArray[Any]:
+def _together(arrays: list[npt.NDArray[Any]], operation: np.ufunc | None) -> npt.NDArray[Any]:
     """The arrays of all chains in that of the first one; without an ``operation`` they are the same."""
     for array in arrays[1:]:
         if operation is not None:
@@ -227,7 +227,7 @@ def together(arrays: list[npt.NDArray[Any]], operation: np.ufunc | None) -> npt.
 
 
 @njit(cache=True, error_model="numpy")
-def add_moments(W12, root_w11, root_w22, centre, total, squares, running, partial_sum, partial_squares):  # type: ignore[no-untyped-def]
+def _add_moments(W12, root_w11, root_w22, centre, total, squares, running, partial_sum, partial_squares):  # type: ignore[no-untyped-def]
     """Sums of the weights, and of the partial correlations ``-w_ij / sqrt(w_ii w_jj)``."""
     p, q = W12.shape
     for i in range(p):
@@ -242,7 +242,7 @@ def add_moments(W12, root_w11, root_w22, centre, total, squares, running, partia
 
 
 @njit(cache=True, error_model="numpy")
-def add_counts(W12, centre, per_width, positive, negative, histogram, lowest, highest):  # type: ignore[no-untyped-def]
+def _add_counts(W12, centre, per_width, positive, negative, histogram, lowest, highest):  # type: ignore[no-untyped-def]
     """Signs, bins of what is not zero, and the extremes of what no bin holds."""
     p, q = W12.shape
     last = float(histogram.shape[2] - 1)

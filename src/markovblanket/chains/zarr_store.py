@@ -38,9 +38,9 @@ class DiskStore:
     def append(self, draw: Draw) -> None:
         """Take the next draw; write the block that it completes."""
         self.summary.append(draw)
-        kept = on_disk(draw)
+        kept = _on_disk(draw)
         if not self.block:
-            self.block = {k: np.empty((self.size, *np.shape(value)), kind(k)) for k, value in kept.items()}
+            self.block = {k: np.empty((self.size, *np.shape(value)), _kind(k)) for k, value in kept.items()}
         for name, value in kept.items():
             self.block[name][self.filled % self.size] = value
         self.filled += 1
@@ -74,7 +74,7 @@ class DiskStore:
 
     def _write(self, begin: int) -> None:
         """The block that begins with so many draws before it."""
-        group = opened(self.path)
+        group = _opened(self.path)
         for name, block in self.block.items():
             array: Any = group[name]
             array[self.chain, begin : self.filled] = block[: self.filled - begin]
@@ -95,11 +95,11 @@ class KeepOnDisk:
         shapes = {"W11": (p, p), "W12": (p, q), "W22_diagonal": (q,), "explained": (p,), **hyper}
         if not self.path.exists():
             shutil.rmtree(draft(self.path), ignore_errors=True)
-            create(draft(self.path), shapes, (len(chains), draws))
+            _create(draft(self.path), shapes, (len(chains), draws))
             draft(self.path).rename(self.path)
         if room(self.path) < draws:
-            grow(self.path, shapes, (len(chains), draws))
-        size = opened(self.path)[SINGLE].chunks[1]
+            _grow(self.path, shapes, (len(chains), draws))
+        size = _opened(self.path)[SINGLE].chunks[1]
         return [DiskStore(self.path, k, store, size) for k, store in enumerate(self.summary.stores(chains))]
 
     def gather(self, records: list[Record]) -> Record:
@@ -112,39 +112,39 @@ def draft(path: Path) -> Path:
     return path.with_name(f"{path.name}.part")
 
 
-def on_disk(draw: Draw) -> dict[str, Any]:
+def _on_disk(draw: Draw) -> dict[str, Any]:
     """The quantities of a draw that are written."""
     return {name: value for name, value in quantities(draw).items() if name not in EFFORT}
 
 
-def kind(name: str) -> type[np.floating[Any]]:
+def _kind(name: str) -> type[np.floating[Any]]:
     """The type in which a quantity is written."""
     return np.float32 if name == SINGLE else np.float64
 
 
-def draws_per_block(draws: int, numbers: int) -> int:
+def _draws_per_block(draws: int, numbers: int) -> int:
     """Blocks are also the chunks on disk, so that no two chains write to the same one."""
     return min(draws, max(1, BLOCK // numbers))
 
 
-def create(path: Path, shapes: Mapping[str, tuple[int, ...]], size: tuple[int, int]) -> None:
+def _create(path: Path, shapes: Mapping[str, tuple[int, ...]], size: tuple[int, int]) -> None:
     """Arrays (chain, draw, ...) of these shapes, still missing throughout; axes are named as xarray reads them."""
     import zarr
 
     group = zarr.create_group(path, zarr_format=2, attributes=ATTRIBUTES)
-    block = draws_per_block(size[1], int(np.prod(shapes[SINGLE])))
+    block = _draws_per_block(size[1], int(np.prod(shapes[SINGLE])))
     for name, shape in shapes.items():
         group.create_array(
             name,
             shape=(*size, *shape),
             chunks=(1, block, *shape),
-            dtype=kind(name),
+            dtype=_kind(name),
             fill_value=np.nan,
             attributes={"_ARRAY_DIMENSIONS": ["chain", "draw", *AXES.get(name, ())]},
         )
 
 
-def opened(path: Path) -> Any:
+def _opened(path: Path) -> Any:
     """A group that exists, to be written to."""
     import zarr
 
@@ -153,13 +153,13 @@ def opened(path: Path) -> Any:
 
 def room(path: Path) -> int:
     """For how many draws of a chain a group has room."""
-    return int(opened(path)[SINGLE].shape[1])
+    return int(_opened(path)[SINGLE].shape[1])
 
 
-def grow(path: Path, shapes: Mapping[str, tuple[int, ...]], size: tuple[int, int]) -> None:
+def _grow(path: Path, shapes: Mapping[str, tuple[int, ...]], size: tuple[int, int]) -> None:
     """Room for more draws; what was added after the last one is gone. It is done if W12, the last, has it."""
     (path / CONSOLIDATED).unlink(missing_ok=True)
-    group = opened(path)
+    group = _opened(path)
     for name in set(group) - set(shapes):
         del group[name]
     for name in sorted(shapes, key=lambda name: name == SINGLE):

@@ -53,7 +53,7 @@ def understood(
     if n is not None or names is not None:
         raise ValueError("n and names belong to scatter=...; a table brings its own")
     if margins in ("auto", "rank"):
-        return from_mixed(table, query, kinds, margins)
+        return _from_mixed(table, query, kinds, margins)
     if margins != "gaussian":
         raise ValueError(f"margins={margins!r}: known are 'auto', 'rank' and 'gaussian'")
     if kinds is not None:
@@ -74,7 +74,7 @@ def as_they_are(table: MixedTable) -> Given:
     return replace(given, query=table.query, rest=table.rest, table=table)
 
 
-def from_mixed(table: Any, query: Any, kinds: Mapping[Any, Any] | None, margins: str) -> Given:
+def _from_mixed(table: Any, query: Any, kinds: Mapping[Any, Any] | None, margins: str) -> Given:
     """A Gaussian copula of columns of any kind, with gaps."""
     return in_copula(read_mixed(table, query, kinds), margins)
 
@@ -94,7 +94,7 @@ def from_scatter(matrix: Any, n: int | None, query: Any, names: Sequence[Any] | 
         raise ValueError(
             f"n={n!r}: a scatter matrix needs its number of rows, a whole number, at least 1 and below 2^53"
         )
-    refuse_other_order(matrix)
+    _refuse_other_order(matrix)
     names = getattr(matrix, "columns", None) if names is None else names
     S = checked(matrix)
     labels = coordinates(range(len(S)) if names is None else names)
@@ -109,7 +109,7 @@ def from_scatter(matrix: Any, n: int | None, query: Any, names: Sequence[Any] | 
     return Given(scatter, chosen, rest, fingerprint_of(S), table, matrix=S)
 
 
-def refuse_other_order(matrix: Any) -> None:
+def _refuse_other_order(matrix: Any) -> None:
     """A frame whose rows have the names of its columns has them in the same order."""
     if not hasattr(matrix, "index") or not hasattr(matrix, "columns"):
         return

@@ -129,7 +129,7 @@ def estimate(
     """
     run_folder.refuse_no_path(checkpoint)
     require_jobs(n_jobs)
-    schedule, most = schedules(warmup, draws, thin, budget, checkpoint)
+    schedule, most = _schedules(warmup, draws, thin, budget, checkpoint)
     seeds = np.random.SeedSequence(run_folder.seed_of(checkpoint, checked_seed(seed)))
     parts = chosen(prior, PRIORS, "prior", Prior), chosen(solver, SOLVERS, "solver", Solver)
     with one_thread:  # as in the chains: the last bits must not depend on the number of cores
@@ -144,7 +144,7 @@ def estimate(
     return task.run(n_jobs, progress, checkpoint)
 
 
-def schedules(
+def _schedules(
     warmup: int, draws: int | str, thin: int, budget: int, checkpoint: str | Path | None
 ) -> tuple[Schedule, Schedule]:
     """That of the first round, and the longest: if a run goes on, the first is the one it was at."""

@@ -106,9 +106,9 @@ def decide(
         raise ValueError(f"keep={keep!r}: known are {', '.join(map(repr, WORDS))}, or pass a path")
     if keep == "draws" and named is not None:
         raise ValueError("named edges belong to keep='summary' or a path; keep='draws' keeps the draws of all")
-    chosen = None if named is None else positions(named, *names)
+    chosen = None if named is None else _positions(named, *names)
     if isinstance(keep, Path) or keep not in WORDS:
-        refuse_misspelt(keep)
+        _refuse_misspelt(keep)
         storage.refuse_foreign(Path(keep))
         return Keeping(str(Path(keep).resolve()), "disk", "a path was given", chosen)
     if keep != "auto":
@@ -118,14 +118,14 @@ def decide(
     return Keeping(keep, kept, f"W12 has {numbers:,} numbers, {how} {MOST_NUMBERS:,}", chosen)
 
 
-def refuse_misspelt(keep: str | Path) -> None:
+def _refuse_misspelt(keep: str | Path) -> None:
     """A word that is nearly one of those known is no folder, unless it is said to be one."""
     meant = get_close_matches(keep, WORDS, n=1, cutoff=0.75) if isinstance(keep, str) else []
     if meant:
         raise ValueError(f"keep={keep!r}: if {meant[0]!r} was not meant but a folder, pass pathlib.Path({keep!r})")
 
 
-def positions(
+def _positions(
     named: Sequence[tuple[Any, Any]], query: Sequence[Name], rest: Sequence[Name]
 ) -> npt.NDArray[np.intp]:
     """Of pairs of names (query, variable): their rows and columns in ``W12``, k x 2."""

@@ -73,7 +73,7 @@ def resume(
     (True, <Posterior: 1 query and 5 other variables, 4 chains of 600 draws>)
     """
     folder = run_folder.located(folder)
-    task = task_in(folder)
+    task = _task_in(folder)
     if draws == AUTO:
         return task.run_until_converged(budget, n_jobs, progress, folder)
     if isinstance(draws, str):
@@ -92,17 +92,17 @@ def load(path: str | Path) -> Posterior:
     path = run_folder.located(path)
     if run_folder.read(path) is None:
         return posterior.load(path)
-    seen, task = status(path), task_in(path)
+    seen, task = status(path), _task_in(path)
     if seen.finished:
         return resume(path, progress=False)
     least = int(seen.chains["draws"].min())
     if task.keeping.kept != "draws" or not least:
         raise ValueError(f"{path} cannot be read yet: {seen.sentence}")
-    stores = [drawn(Path(path), chain, task.schedule) for chain in range(task.chains)]
+    stores = [_drawn(Path(path), chain, task.schedule) for chain in range(task.chains)]
     return task.posterior(KeepDraws(least).gather([store.first(least) for store in stores]))
 
 
-def drawn(folder: Path, chain: int, schedule: Schedule) -> MemoryStore:
+def _drawn(folder: Path, chain: int, schedule: Schedule) -> MemoryStore:
     """What a chain has drawn so far; some chains may have grown already, and others not yet."""
     store = MemoryStore(schedule.draws)
     if (record := snapshots.read(Saver(folder).path(chain, SAMPLING))) is not None:
@@ -113,7 +113,7 @@ def drawn(folder: Path, chain: int, schedule: Schedule) -> MemoryStore:
 # The task of a folder ---------------------------------------------------------------------------------
 
 
-def task_in(folder: str | Path) -> Task:
+def _task_in(folder: str | Path) -> Task:
     """The run that was begun there."""
     plan = run_folder.read(folder)
     if plan is None:
@@ -121,8 +121,8 @@ def task_in(folder: str | Path) -> Task:
     if told := run_folder.scanned(folder, plan):
         raise ValueError(told)
     with one_thread:  # as when it was begun
-        given = given_in(Path(folder), plan)
-    solver, prior = (known(plan[role], names, role) for role, names in (("solver", SOLVERS), ("prior", PRIORS)))
+        given = _given_in(Path(folder), plan)
+    solver, prior = (_known(plan[role], names, role) for role, names in (("solver", SOLVERS), ("prior", PRIORS)))
     named = None if plan["named"] is None else np.array(plan["named"], dtype=np.intp).reshape(-1, 2)
     keeping = Keeping.of(plan["keep"], Path(folder), named)
     settings = {name: plan[name] for name in ("data", "margins", "prior", "solver", "versions", "kinds")}
@@ -133,7 +133,7 @@ def task_in(folder: str | Path) -> Task:
     return Task(problem, given, settings, schedule, keeping, plan["chains"], seeds, again)
 
 
-def given_in(folder: Path, plan: Plan) -> Given:
+def _given_in(folder: Path, plan: Plan) -> Given:
     """The data, from their copy."""
     checksums.check(folder / run_folder.TABLE)
     whole = xr.open_zarr(folder / run_folder.TABLE, consolidated=True, chunks=None).load()
@@ -149,7 +149,7 @@ def given_in(folder: Path, plan: Plan) -> Given:
     return given
 
 
-def known(described: Mapping[str, Any], names: Mapping[str, Any], role: str) -> Any:
+def _known(described: Mapping[str, Any], names: Mapping[str, Any], role: str) -> Any:
     """A prior or a solver of this package, made again from its description."""
     kinds = {kind.__name__: kind for kind in names.values()}
     if (name := described["name"]) not in kinds:
@@ -208,38 +208,38 @@ def status(folder: str | Path) -> Status:
     if told := run_folder.scanned(folder, plan):
         raise ValueError(told)
     schedule = Schedule(*(plan[name] for name in ("warmup", "draws", "thin")))
-    seen = [reached(Path(folder), chain, schedule) for chain in range(plan["chains"])]
+    seen = [_reached(Path(folder), chain, schedule) for chain in range(plan["chains"])]
     chains = pd.DataFrame([row for row, _ in seen]).rename_axis("chain")
-    rhat = agreement([draws for _, draws in seen])
+    rhat = _agreement([draws for _, draws in seen])
     return Status(is_running(Path(folder)), chains, schedule.sweeps, schedule.draws, rhat)
 
 
-def reached(folder: Path, chain: int, schedule: Schedule) -> tuple[dict[str, Any], Array]:
+def _reached(folder: Path, chain: int, schedule: Schedule) -> tuple[dict[str, Any], Array]:
     """Where a chain is, and the draws of what is watched: (draw, quantity)."""
     for phase in (SAMPLING, WARMUP):
         path = Saver(folder).path(chain, phase)
-        if record := snapshots.read(path, is_watched):
+        if record := snapshots.read(path, _is_watched):
             count, age = int(snapshots.entry(record, "count")), time.time() - path.stat().st_mtime
             kept = max(0, count - schedule.warmup) // schedule.thin
-            return {"phase": phase, "sweeps": count, "draws": kept, "seconds_ago": round(age, 1)}, watched(record)
+            return {"phase": phase, "sweeps": count, "draws": kept, "seconds_ago": round(age, 1)}, _watched(record)
     return {"phase": "waiting", "sweeps": 0, "draws": 0, "seconds_ago": np.nan}, np.empty((0, 0))
 
 
-def is_watched(name: str) -> bool:
+def _is_watched(name: str) -> bool:
     """Of the arrays in a snapshot: the count of sweeps; draws of W11, explained variances, hyperparameters."""
     *_, group, quantity = ("", *name.split("."))
     large = ("W12", "W22_diagonal", *EFFORT)
     return name == "count" or (group == "arrays" and quantity not in large and not quantity.startswith("kept_"))
 
 
-def watched(record: Record) -> Array:
+def _watched(record: Record) -> Array:
     """Draws of these, of W11 its diagonal: (draw, quantity)."""
     arrays = [array for name, array in record.items() if name != "count"]
     draws = [array.diagonal(axis1=1, axis2=2) if array.ndim == 3 else array for array in arrays]
     return np.column_stack(draws) if draws else np.empty((0, 0))
 
 
-def agreement(chains: list[Array]) -> float:
+def _agreement(chains: list[Array]) -> float:
     """The worst R-hat over the draws that all chains have."""
     least = min(map(len, chains))
     if least < 4:

@@ -36,7 +36,7 @@ def held(folder: str | Path | None) -> Iterator[Saver | None]:
         yield None
         return
     folder = Path(folder).resolve()
-    refuse_foreign(folder)
+    _refuse_foreign(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder) as owner:
         for draft in (*folder.glob(DRAFTS), *(folder / FITS).glob(DRAFTS)):  # of processes that were killed
@@ -48,13 +48,13 @@ def begin(folder: Path, plan: Mapping[str, Any], write_data: Callable[[Path], No
     """A new run, or the same one again; another one is refused."""
     begun = read(folder)
     if begun is None:
-        prepare(folder, write_data)
+        _prepare(folder, write_data)
     else:
-        refuse_other(folder, begun, plan)
-    write(folder, plan)
+        _refuse_other(folder, begun, plan)
+    _write(folder, plan)
 
 
-def prepare(folder: Path, write_data: Callable[[Path], None]) -> None:
+def _prepare(folder: Path, write_data: Callable[[Path], None]) -> None:
     """The data, before the plan: with that, the folder is whole."""
     shutil.rmtree(folder / TABLE, ignore_errors=True)
     (folder / MATRIX).unlink(missing_ok=True)
@@ -63,16 +63,16 @@ def prepare(folder: Path, write_data: Callable[[Path], None]) -> None:
         checksums.write(folder / TABLE)
 
 
-def write(folder: Path, plan: Mapping[str, Any]) -> None:
+def _write(folder: Path, plan: Mapping[str, Any]) -> None:
     """The plan, at once."""
     draft = folder / f"{PLAN}.part"
     known = json.loads(json.dumps(plan, default=storage.plain))
-    text = json.dumps({"format": FORMAT, **known, "sha256": digest(known)}, indent=2)
+    text = json.dumps({"format": FORMAT, **known, "sha256": _digest(known)}, indent=2)
     draft.write_text(f"{text}\n", encoding="utf-8")
     draft.replace(folder / PLAN)
 
 
-def digest(plan: Plan) -> str:
+def _digest(plan: Plan) -> str:
     """By which a plan is known to be what was written."""
     return hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()
 
@@ -94,7 +94,7 @@ def read(folder: str | Path) -> Plan | None:
         raise DamagedError(f"{path} is damaged: {broken}") from None
     if not isinstance(plan, dict) or plan.pop("format", None) != FORMAT:
         raise ValueError(f"{folder} was written in another format than this version reads ({FORMAT})")
-    if plan.pop("sha256", None) != digest(plan):
+    if plan.pop("sha256", None) != _digest(plan):
         raise DamagedError(f"{path} is damaged: it is not what was written")
     return plan
 
@@ -122,7 +122,7 @@ def refuse_no_path(folder: object) -> None:
         raise TypeError(f"checkpoint={folder!r}: must be the path of a folder")
 
 
-def refuse_foreign(folder: Path) -> None:
+def _refuse_foreign(folder: Path) -> None:
     """Refuse what is neither absent, nor empty, nor the folder of a run."""
     if not folder.exists() or (folder.is_dir() and (folder / PLAN).is_file()):
         return
@@ -132,21 +132,21 @@ def refuse_foreign(folder: Path) -> None:
         raise FileExistsError(f"{folder} exists and has no checkpoint; choose another folder")
 
 
-def refuse_other(folder: Path, begun: Mapping[str, Any], plan: Mapping[str, Any]) -> None:
+def _refuse_other(folder: Path, begun: Mapping[str, Any], plan: Mapping[str, Any]) -> None:
     """Refuse to go on with another run, and say in what it differs."""
-    there, here = flat(begun), flat(json.loads(json.dumps(plan, default=storage.plain)))
+    there, here = _flat(begun), _flat(json.loads(json.dumps(plan, default=storage.plain)))
     free = {*FREE, "keep.asked"} if here["keep.kept"] != "disk" else {*FREE}
     if there.get("draws", 0) < here["draws"]:
         free.add("draws")
     names = [name for name in here | there if there.get(name) != here.get(name) and name not in free]
     if names:
-        differ = "; ".join(difference(name, there.get(name), here.get(name)) for name in names)
+        differ = "; ".join(_difference(name, there.get(name), here.get(name)) for name in names)
         raise ValueError(f"{folder} has the checkpoint of another run: {differ}. Choose another folder")
     if there["draws"] < here["draws"]:
-        require_growth(folder, here["keep.kept"], there["draws"], here["draws"])
+        _require_growth(folder, here["keep.kept"], there["draws"], here["draws"])
 
 
-def require_growth(folder: Path, kept: str, draws: int, more: int) -> None:
+def _require_growth(folder: Path, kept: str, draws: int, more: int) -> None:
     """Refuse more draws where there is no room for them."""
     if kept == "scan":
         raise ValueError(f"{folder}: a scan cannot grow")
@@ -158,18 +158,18 @@ def require_growth(folder: Path, kept: str, draws: int, more: int) -> None:
         )
 
 
-def difference(name: str, there: Any, here: Any) -> str:
+def _difference(name: str, there: Any, here: Any) -> str:
     """In words."""
     return "its data are others" if name == "data.sha256" else f"{name} is {there!r} there, {here!r} here"
 
 
-def flat(plan: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+def _flat(plan: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     """Names with dots.
 
-    >>> flat({"prior": {"name": "Laplace"}, "draws": 10})
+    >>> _flat({"prior": {"name": "Laplace"}, "draws": 10})
     {'prior.name': 'Laplace', 'draws': 10}
     """
     out: dict[str, Any] = {}
     for name, value in plan.items():
-        out |= flat(value, f"{before}{name}.") if isinstance(value, Mapping) else {f"{before}{name}": value}
+        out |= _flat(value, f"{before}{name}.") if isinstance(value, Mapping) else {f"{before}{name}": value}
     return out

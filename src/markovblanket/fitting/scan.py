@@ -99,18 +99,18 @@ def scan(
     require_jobs(n_jobs)
     require_wish(second_look)
     parts = chosen(prior, PRIORS, "prior", Prior), chosen(solver, SOLVERS, "solver", Solver)
-    whole, sets = understood(table, queries, margins, kinds)
+    whole, sets = _understood(table, queries, margins, kinds)
     again = False if isinstance(queries, str) and second_look == "auto" else second_look
     fits = Fits.of(whole, margins, *parts, Schedule(warmup, draws, thin), chains, again)
-    with opened(out, fits, sets, run_folder.seed_of(out, checked_seed(seed))) as (seeds, folder):
+    with _opened(out, fits, sets, run_folder.seed_of(out, checked_seed(seed))) as (seeds, folder):
         found = fits.run(sets, seeds, n_jobs, folder, progress)
-    return gathered(found, sets, seeds, whole.order)
+    return _gathered(found, sets, seeds, whole.order)
 
 
 # The question -----------------------------------------------------------------------------------------
 
 
-def understood(
+def _understood(
     table: Any, queries: str | Iterable[Any], margins: str, kinds: Mapping[Any, Any] | None
 ) -> tuple[MixedTable, list[tuple[Name, ...]]]:
     """The table, and the sets of query variables."""
@@ -120,15 +120,15 @@ def understood(
         raise ValueError(f"queries={queries!r}: {EACH!r}, or a list of names and of lists of names")
     asked = [] if isinstance(queries, str) else [names_asked(query) for query in queries]
     with one_thread:  # as in the chains: the last bits must not depend on the number of cores
-        whole = read_all(table, [name for query in asked for name in query], margins, kinds)
+        whole = _read_all(table, [name for query in asked for name in query], margins, kinds)
     if isinstance(queries, str):
         asked = [(name,) for name in whole.order]
     sets = [split(whole.order, query)[0] for query in asked]
-    refuse_odd(sets)
+    _refuse_odd(sets)
     return whole, sets
 
 
-def read_all(table: Any, asked: list[Name], margins: str, kinds: Mapping[Any, Any] | None) -> MixedTable:
+def _read_all(table: Any, asked: list[Name], margins: str, kinds: Mapping[Any, Any] | None) -> MixedTable:
     """The table, without a query."""
     if margins != "gaussian":
         return read_whole(table, asked, kinds)
@@ -137,7 +137,7 @@ def read_all(table: Any, asked: list[Name], margins: str, kinds: Mapping[Any, An
     return read_numbers(table, asked)
 
 
-def refuse_odd(sets: Sequence[tuple[Name, ...]]) -> None:
+def _refuse_odd(sets: Sequence[tuple[Name, ...]]) -> None:
     """Refuse no question at all, and the same one twice."""
     if not sets:
         raise ValueError("queries is empty: name at least one set of variables to ask about")
@@ -195,9 +195,9 @@ class Fits:
         done: dict[int, Record] = {}
 
         def tasks() -> list[Any]:
-            done.update({k: record for k, file in enumerate(files) if (record := known(file)) is not None})
+            done.update({k: record for k, file in enumerate(files) if (record := _known(file)) is not None})
             left = [k for k in range(len(sets)) if k not in done]
-            return [joblib.delayed(numbered)(k, self, sets[k], seeds[k], files[k]) for k in left]
+            return [joblib.delayed(_numbered)(k, self, sets[k], seeds[k], files[k]) for k in left]
 
         with shipped(self), counted(len(sets), progress, "scan", "fits") as reach:
             done |= all_done(tasks, n_jobs, lambda count: reach(len(done) + count))
@@ -221,16 +221,16 @@ class Fits:
         return as_they_are(table) if self.margins == "gaussian" else in_copula(table, self.margins)
 
 
-def numbered(k: int, fits: Fits, query: tuple[Name, ...], seed: int, file: Path | None) -> tuple[int, Record]:
+def _numbered(k: int, fits: Fits, query: tuple[Name, ...], seed: int, file: Path | None) -> tuple[int, Record]:
     """What fit k has found, also in its file if there is a folder for it."""
-    found = record(fits.posterior(query, seed), {column.name: j for j, column in enumerate(fits.columns)})
+    found = _record(fits.posterior(query, seed), {column.name: j for j, column in enumerate(fits.columns)})
     if file is not None and file.parent.is_dir():
         with suppress(OSError):  # who gathers the results writes them, or tells why not
             snapshots.write(file, found)
     return k, found
 
 
-def known(file: Path | None) -> Record | None:
+def _known(file: Path | None) -> Record | None:
     """What a file has; nothing if it is damaged, since that can be had again."""
     try:
         return None if file is None else snapshots.read(file)
@@ -238,7 +238,7 @@ def known(file: Path | None) -> Record | None:
         return None
 
 
-def record(posterior: Posterior, place: Mapping[Name, int]) -> Record:
+def _record(posterior: Posterior, place: Mapping[Name, int]) -> Record:
     """The edges that are selected or likely, by positions in the table, and how well the chains agree."""
     selected = posterior.selected()
     likely = posterior.inclusion_either.to_numpy() >= LEAST
@@ -263,28 +263,28 @@ def record(posterior: Posterior, place: Mapping[Name, int]) -> Record:
 
 
 @contextmanager
-def opened(
+def _opened(
     out: str | Path | None, fits: Fits, sets: Sequence[tuple[Name, ...]], seed: int | None
 ) -> Iterator[tuple[list[int], Path | None]]:
     """A seed for each fit, by which estimate gives the same; and the folder for what they find, if any."""
     sequence = np.random.SeedSequence(seed)
-    seeds = [seed_of(child) for child in sequence.spawn(len(sets))]
+    seeds = [_seed_of(child) for child in sequence.spawn(len(sets))]
     with run_folder.held(out) as saver:
         if saver is None:
             yield seeds, None
             return
-        run_folder.begin(saver.folder, plan(fits, sets, sequence), lambda folder: None)
+        run_folder.begin(saver.folder, _plan(fits, sets, sequence), lambda folder: None)
         folder = saver.folder / run_folder.FITS
         folder.mkdir(exist_ok=True)
         yield seeds, folder
 
 
-def seed_of(child: np.random.SeedSequence) -> int:
+def _seed_of(child: np.random.SeedSequence) -> int:
     """A whole number of 128 bits."""
     return int.from_bytes(child.generate_state(4).tobytes(), "little")
 
 
-def plan(fits: Fits, sets: Sequence[tuple[Name, ...]], seeds: np.random.SeedSequence) -> dict[str, Any]:
+def _plan(fits: Fits, sets: Sequence[tuple[Name, ...]], seeds: np.random.SeedSequence) -> dict[str, Any]:
     """All on which the numbers depend, to be compared with that of a folder."""
     table = fits.table
     given = replace(fits.given(about(table, sets[0])), fingerprint=fingerprint_of(fits.cells))
@@ -399,7 +399,7 @@ class Scan:
         return [len(asked.get(a, set()) | asked.get(b, set())) for a, b in ends]
 
 
-def gathered(
+def _gathered(
     found: Sequence[Record], sets: Sequence[tuple[Name, ...]], seeds: Sequence[int], names: tuple[Name, ...]
 ) -> Scan:
     """The tables of all fits, from what each has found."""

@@ -145,11 +145,11 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
         selection.select(np.empty(0), np.empty(0), **self._rule)  # a bad rule is refused before anything runs
         X, Y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=2)
         Y = check_array(Y, ensure_2d=False, dtype=np.float64, input_name="y")
-        rest = [str(name) for name in getattr(self, "feature_names_in_", feature_names(X.shape[1]))]
-        query = target_names(y, Y.shape, rest)
+        rest = [str(name) for name in getattr(self, "feature_names_in_", _feature_names(X.shape[1]))]
+        query = _target_names(y, Y.shape, rest)
         self.posterior_ = self._estimate(np.column_stack([Y, X]), query, rest)
         self.support_ = self.posterior_.selected(**self._rule).to_numpy().any(axis=0)
-        coef, intercept = on_data_scale(self.posterior_)
+        coef, intercept = _on_data_scale(self.posterior_)
         self.coef_: Array = coef if Y.ndim == 2 else coef[0]
         self.intercept_: Array | float = intercept if Y.ndim == 2 else float(intercept[0])
         return self
@@ -172,7 +172,7 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         mean = X @ self.coef_.T + self.intercept_
-        return (mean, predictive_sd(self.posterior_, X).reshape(mean.shape)) if return_std else mean
+        return (mean, _predictive_sd(self.posterior_, X).reshape(mean.shape)) if return_std else mean
 
     @property
     def _rule(self) -> dict[str, Any]:
@@ -192,7 +192,7 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
             warmup=self.warmup,
             draws=self.draws,
             thin=self.thin,
-            seed=integer_seed(self.random_state),
+            seed=_integer_seed(self.random_state),
             n_jobs=self.n_jobs,
             keep=self.keep,
             progress=self.progress,
@@ -204,19 +204,19 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
         return self.support_
 
 
-def integer_seed(random_state: int | np.random.RandomState | None) -> int:
+def _integer_seed(random_state: int | np.random.RandomState | None) -> int:
     """An int as it is; otherwise one drawn from the generator, NumPy's global one for None."""
     if isinstance(random_state, int | np.integer):
         return int(random_state)
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
-def feature_names(count: int) -> list[str]:
+def _feature_names(count: int) -> list[str]:
     """``x0, x1, ...``: scikit-learn's names for the columns of an array."""
     return [f"x{j}" for j in range(count)]
 
 
-def target_names(y: Any, shape: tuple[int, ...], taken: Collection[str]) -> list[str]:
+def _target_names(y: Any, shape: tuple[int, ...], taken: Collection[str]) -> list[str]:
     """A frame's or a series' own names; otherwise ``y``, or ``y0, y1, ...``, unlike any that is taken."""
     if hasattr(y, "columns"):
         return [str(name) for name in y.columns]
@@ -228,14 +228,14 @@ def target_names(y: Any, shape: tuple[int, ...], taken: Collection[str]) -> list
     return names
 
 
-def on_data_scale(posterior: Posterior) -> tuple[Array, Array]:
+def _on_data_scale(posterior: Posterior) -> tuple[Array, Array]:
     """Coefficients (p x q) and intercepts (p) for variables that are not standardised."""
     whole, p = posterior.observed.standardisation, len(posterior.query)
     coef = posterior.coefficients.to_numpy() * whole.sd[:p, None] / whole.sd[p:]
     return coef, whole.mean[:p] - coef @ whole.mean[p:]
 
 
-def predictive_sd(posterior: Posterior, X: Array) -> Array:
+def _predictive_sd(posterior: Posterior, X: Array) -> Array:
     """``sqrt(E U_ii + Var(x' beta_i))`` over the posterior, rows x p: the law of total variance."""
     whole, p = posterior.observed.standardisation, len(posterior.query)
     W11, W12 = stacked(posterior.W11), stacked(posterior.W12)

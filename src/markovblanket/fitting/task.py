@@ -58,7 +58,7 @@ class Task:
         """The posterior, and a warning unless its chains agree."""
         with run_folder.held(checkpoint) as saver:
             posterior = self.looked_at_again(self.sampled(n_jobs, progress, saver), n_jobs)
-        warn_unless_converged(posterior)
+        _warn_unless_converged(posterior)
         return posterior
 
     def run_until_converged(
@@ -71,7 +71,7 @@ class Task:
             while not posterior.diagnostics().converged and task.may_double(budget):
                 task = replace(task, schedule=task.schedule.doubled)
                 posterior = task.looked_at_again(task.sampled(n_jobs, progress, saver), n_jobs)
-        warn_unless_converged(posterior)
+        _warn_unless_converged(posterior)
         return posterior
 
     def may_double(self, budget: int) -> bool:
@@ -133,13 +133,13 @@ class Task:
 
 def described(given: Given, parts: Mapping[str, Any]) -> dict[str, Any]:
     """All that is needed to do it again, but for the schedule and the seed."""
-    by_role = {role: described_part(part) for role, part in parts.items()}
+    by_role = {role: _described_part(part) for role, part in parts.items()}
     p, q = given.scatter.S12.shape
     data = {"n": given.scatter.n, "p": p, "q": q, "sha256": given.fingerprint}
-    return {"data": data, "margins": given.margins, **by_role, "versions": dict(versions())}
+    return {"data": data, "margins": given.margins, **by_role, "versions": dict(_versions())}
 
 
-def described_part(part: Any) -> dict[str, Any]:
+def _described_part(part: Any) -> dict[str, Any]:
     """A prior or a solver as the settings record it: its name, its options, and whether it has exact zeros."""
     options = asdict(part) if is_dataclass(part) and not isinstance(part, type) else {}
     zeros = {"exact_zeros": part.exact_zeros} if hasattr(part, "exact_zeros") else {}
@@ -147,7 +147,7 @@ def described_part(part: Any) -> dict[str, Any]:
 
 
 @cache
-def versions() -> dict[str, str]:
+def _versions() -> dict[str, str]:
     """Of what the numbers depend on; looked up once, as that reads a file for each package."""
     packages = ("markovblanket", "numpy", "scipy")
     return {"python": platform.python_version()} | {name: metadata.version(name) for name in packages}
@@ -159,7 +159,7 @@ def require_wish(second_look: object) -> None:
         raise ValueError(f"second_look={second_look!r}: True, False or 'auto'")
 
 
-def warn_unless_converged(posterior: Posterior) -> None:
+def _warn_unless_converged(posterior: Posterior) -> None:
     """Say loudly what is wrong with the chains."""
     problems = posterior.diagnostics().problems
     if problems:

@@ -93,7 +93,7 @@ class MatrixScatter(Factored):
     def inverse_diagonal(self) -> Array:
         """``diag((S22 + r I)^-1)``, by way of the matrix scaled to unit diagonal."""
         A = self.S22 + rest_ridge(self.n, len(self.S22)) * np.eye(len(self.S22))
-        return np.diag(np.linalg.inv(correlation(A))) / np.diag(A)
+        return np.diag(np.linalg.inv(_correlation(A))) / np.diag(A)
 
 
 def inverse_diagonal(F: Array, ridge: float) -> Array:
@@ -148,11 +148,11 @@ def rest_degrees(n: int, q: int) -> float:
 
 def times_transpose(M: Array, F: Array) -> Array:
     """``M F'``, from the entries of ``M`` that are not zero if they are few."""
-    return nonzero_times(M, F.T) if 8 * np.count_nonzero(M) < M.size else M @ F.T
+    return _nonzero_times(M, F.T) if 8 * np.count_nonzero(M) < M.size else M @ F.T
 
 
 @njit(cache=True)
-def nonzero_times(M: Array, Ft: Array) -> Array:
+def _nonzero_times(M: Array, Ft: Array) -> Array:
     """The product of a matrix that is nearly all zeros with ``Ft``."""
     product = np.zeros((M.shape[0], Ft.shape[1]))
     for i in range(M.shape[0]):
@@ -167,7 +167,7 @@ def from_columns(X1: Array, X2: Array) -> FactorScatter:
     """The scatter of Gaussian columns: ``S11 = X1'X1``, ``S12 = X1'X2`` and a factor of ``X2'X2``."""
     n, q = X2.shape
     F: Array = X2 if n <= q else linalg.qr(X2, mode="r")[0][:q]
-    return FactorScatter(n, X1.T @ X1, rotated(F), X1.T @ X2)
+    return FactorScatter(n, X1.T @ X1, _rotated(F), X1.T @ X2)
 
 
 def from_matrix(S: Array, n: int, p: int) -> MatrixScatter:
@@ -180,31 +180,31 @@ def from_matrix(S: Array, n: int, p: int) -> MatrixScatter:
     """
     S = checked(S)
     S12, S22 = S[:p, p:], S[p:, p:]
-    R, inverse = semidefinite_root(S22)
-    V = rotation(R)
+    R, inverse = _semidefinite_root(S22)
+    V = _rotation(R)
     return MatrixScatter(n, S[:p, :p], (R.T @ V).T, S12, S12 @ inverse @ V, S22)
 
 
-def rotated(F: Array) -> Array:
+def _rotated(F: Array) -> Array:
     """``V'F``: the same ``F'F``, with orthogonal rows, negligible ones dropped.
 
     Columns are contiguous: a variable is a column, and some are looked at alone.
     """
-    return (F.T @ rotation(F)).T
+    return (F.T @ _rotation(F)).T
 
 
-def rotation(F: Array) -> Array:
+def _rotation(F: Array) -> Array:
     """``V`` with ``F F' = V Λ V'``, without the columns for which ``V'F`` is negligible.
 
     The largest entry of every row of ``V'F`` is positive, so that the factor depends on the scatter alone and not
     on the order of the observations.
     """
     _, V = np.linalg.eigh(F @ F.T)
-    signs, kept = rows_worth_keeping(V, F)
+    signs, kept = _rows_worth_keeping(V, F)
     return (V * signs)[:, kept]
 
 
-def rows_worth_keeping(V: Array, F: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
+def _rows_worth_keeping(V: Array, F: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
     """The sign of the largest entry of each row of ``V'F``, and whether the row is more than rounding.
 
     ``V'F`` is looked at in passing: to hold it beside what is left of it would take the memory of another table.
@@ -219,27 +219,27 @@ def rows_worth_keeping(V: Array, F: Array) -> tuple[Array, npt.NDArray[np.bool_]
     return np.where(largest < 0, -1.0, 1.0), kept
 
 
-def semidefinite_root(S: Array) -> tuple[Array, Array]:
+def _semidefinite_root(S: Array) -> tuple[Array, Array]:
     """``R`` with ``R'R = S``, and an inverse: ``M = M R^- R`` for matrices whose rows are in its span.
 
     Both are accurate for every variable however different their scales are.
     """
     scale = np.sqrt(np.diag(S))
-    values, V = np.linalg.eigh(correlation(S))
+    values, V = np.linalg.eigh(_correlation(S))
     kept = values > NEGLIGIBLE**2 * len(S)
     root, V = np.sqrt(values[kept]), V[:, kept]
     inverse = np.divide(V, scale[:, None], out=np.zeros_like(V), where=scale[:, None] > 0) / root
     return (V * root).T * scale, inverse
 
 
-def correlation(S: Array) -> Array:
+def _correlation(S: Array) -> Array:
     """``S`` scaled to unit diagonal; variables with no scatter get zeros."""
     scale = np.sqrt(np.diag(S))
     inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
     return inverse[:, None] * S * inverse
 
 
-def square(given: npt.ArrayLike) -> Array:
+def _square(given: npt.ArrayLike) -> Array:
     """Real numbers, as many rows as columns; what is masked is not finite."""
     try:
         S: Any = np.ma.asarray(given)
@@ -252,7 +252,7 @@ def square(given: npt.ArrayLike) -> Array:
     return S.astype(float).filled(np.nan)
 
 
-def refuse_where(bad: npt.NDArray[np.bool_], what: str) -> None:
+def _refuse_where(bad: npt.NDArray[np.bool_], what: str) -> None:
     """A ValueError that names the first entry that is bad."""
     if bad.any():
         row, column = np.argwhere(bad)[0]
@@ -261,17 +261,17 @@ def refuse_where(bad: npt.NDArray[np.bool_], what: str) -> None:
 
 def checked(S: npt.ArrayLike) -> Array:
     """``S``, symmetrised to the last bit, or a ValueError that says why it is no scatter matrix."""
-    S = square(S)
-    refuse_where(~np.isfinite(S), "has an entry that is not finite")
-    refuse_where(np.abs(S) > LARGEST, f"has an entry beyond {LARGEST:.0e}; measure in larger units")
-    refuse_where(np.diag(np.diag(S) < 0), "has a negative diagonal entry, so it is not a scatter")
+    S = _square(S)
+    _refuse_where(~np.isfinite(S), "has an entry that is not finite")
+    _refuse_where(np.abs(S) > LARGEST, f"has an entry beyond {LARGEST:.0e}; measure in larger units")
+    _refuse_where(np.diag(np.diag(S) < 0), "has a negative diagonal entry, so it is not a scatter")
     scale = np.sqrt(np.diag(S))
-    refuse_where(np.abs(S - S.T) > ROUNDING * np.outer(scale, scale), "is not symmetric")
-    refuse_where(
+    _refuse_where(np.abs(S - S.T) > ROUNDING * np.outer(scale, scale), "is not symmetric")
+    _refuse_where(
         np.abs(S) > (1 + ROUNDING) * np.outer(scale, scale),
         "is not positive semi-definite: a covariance exceeds its variances",
     )
-    least = np.linalg.eigvalsh(correlation((S + S.T) / 2))[0]
+    least = np.linalg.eigvalsh(_correlation((S + S.T) / 2))[0]
     if least < -ROUNDING:
         raise ValueError(
             f"the scatter matrix is not positive semi-definite: an eigenvalue of {least:.2g} "

@@ -85,7 +85,7 @@ class Diagnostics:
             for block, row in self.table.iterrows()
         ]
         tables = [html.table(columns, rows)] if rows else []
-        return html.card(said, *problems, *tables, *([] if self.effort.empty else [effort_table(self.effort)]))
+        return html.card(said, *problems, *tables, *([] if self.effort.empty else [_effort_table(self.effort)]))
 
 
 def diagnose(
@@ -100,7 +100,7 @@ def diagnose(
     ``solver`` the ``tolerance`` and ``max_iterations`` that these are held against.
     """
     least = MIN_ESS_PER_CHAIN * draws.sizes["chain"]
-    cost = pd.DataFrame() if effort is None else summed_up(effort)
+    cost = pd.DataFrame() if effort is None else _summed_up(effort)
     missed = tuple(_missed(cost, (solver or {}).get("options", {})))
     if draws.sizes["draw"] < 4:
         return Diagnostics(pd.DataFrame(), ("fewer than 4 draws per chain: nothing can be said", *missed), cost)
@@ -114,7 +114,7 @@ def diagnose(
 # What it cost -------------------------------------------------------------------------------------------
 
 
-def summed_up(effort: xr.Dataset) -> pd.DataFrame:
+def _summed_up(effort: xr.Dataset) -> pd.DataFrame:
     """A row per counter: its mean, the largest value and the chain that has it."""
     rows = {}
     for name, counted in effort.data_vars.items():
@@ -139,7 +139,7 @@ def _missed(cost: pd.DataFrame, solver: Mapping[str, Any]) -> list[str]:
     return problems
 
 
-def effort_table(effort: pd.DataFrame) -> str:
+def _effort_table(effort: pd.DataFrame) -> str:
     """For notebooks."""
     columns = [("per sweep", False), ("mean", True), ("largest", True), ("in chain", True)]
     rows = [(str(name), *map(figure, row)) for name, row in effort.iterrows()]

@@ -70,19 +70,19 @@ def difference(
     >>> mb.difference(*fits)[["query", "variable"]].to_numpy().tolist()
     [['Q1', 'V4']]
     """
-    query, shared = compared(first, second)
+    query, shared = _compared(first, second)
     sides = Side.of(first, query, shared), Side.of(second, query, shared)
-    probability = sign_probability(*sides)
+    probability = _sign_probability(*sides)
     chosen = np.ones_like(probability, bool) if all else selection.select(probability, level=level, fdr=fdr)
     i, j = np.nonzero(chosen)
-    table = described(*sides, i, j, DEFAULT_LEVEL if level is None else level)
+    table = _described(*sides, i, j, DEFAULT_LEVEL if level is None else level)
     table.insert(table.columns.get_loc("upper") + 1, "sign_probability", probability[i, j])
     found = edgetable.surest_first({"query": take(query, i), "variable": take(shared, j)}, table, "difference")
-    found.attrs |= {"only_in_first": without(first, shared), "only_in_second": without(second, shared)}
+    found.attrs |= {"only_in_first": _without(first, shared), "only_in_second": _without(second, shared)}
     return found
 
 
-def compared(first: Posterior, second: Posterior) -> tuple[list[Any], list[Any]]:
+def _compared(first: Posterior, second: Posterior) -> tuple[list[Any], list[Any]]:
     """The query variables and those of the rest that both have; what cannot be compared is refused."""
     if set(first.query) != set(second.query):
         raise ValueError(f"the posteriors have different query variables: {first.query} and {second.query}")
@@ -98,7 +98,7 @@ def compared(first: Posterior, second: Posterior) -> tuple[list[Any], list[Any]]
     return first.query, shared
 
 
-def without(posterior: Posterior, shared: Sequence[Any]) -> list[Any]:
+def _without(posterior: Posterior, shared: Sequence[Any]) -> list[Any]:
     """Variables of a posterior that are not shared."""
     known = set(shared)
     return [name for name in posterior.variables if name not in known]
@@ -132,19 +132,19 @@ class Side:
         return self.edges.ordered(self.rows[i], self.columns[j])
 
 
-def sign_probability(first: Side, second: Side) -> Array:
+def _sign_probability(first: Side, second: Side) -> Array:
     """``max(P(d > 0), P(d < 0))`` of every edge."""
     probability = np.empty(first.inclusion.shape)
     for edge in np.ndindex(probability.shape):
-        probability[edge] = max(signs(first.ordered(*edge), second.ordered(*edge)))
+        probability[edge] = max(_signs(first.ordered(*edge), second.ordered(*edge)))
     return probability
 
 
-def described(first: Side, second: Side, i: Positions, j: Positions, level: float) -> pd.DataFrame:
+def _described(first: Side, second: Side, i: Positions, j: Positions, level: float) -> pd.DataFrame:
     """All but the names and the probability of the sign."""
     one, other = first.table(i, j, level), second.table(i, j, level)
     ends = [
-        [quantile(first.ordered(*e), second.ordered(*e), t) for t in tails(level)] for e in zip(i, j, strict=True)
+        [_quantile(first.ordered(*e), second.ordered(*e), t) for t in tails(level)] for e in zip(i, j, strict=True)
     ]
     lower, upper = np.array(ends).reshape(-1, 2).T
     p, r = first.inclusion[i, j], second.inclusion[i, j]
@@ -169,12 +169,12 @@ def described(first: Side, second: Side, i: Positions, j: Positions, level: floa
 HALVINGS = 50
 
 
-def signs(a: Array, b: Array) -> tuple[float, float]:
+def _signs(a: Array, b: Array) -> tuple[float, float]:
     """``P(a > b)`` and ``P(a < b)`` over all pairs; ``b`` ascends.
 
     Examples
     --------
-    >>> signs(np.array([0.0, 1.0]), np.array([-1.0, 0.0, 0.0, 3.0]))
+    >>> _signs(np.array([0.0, 1.0]), np.array([-1.0, 0.0, 0.0, 3.0]))
     (0.5, 0.25)
     """
     below = np.searchsorted(b, a, side="left").sum()
@@ -182,14 +182,14 @@ def signs(a: Array, b: Array) -> tuple[float, float]:
     return float(below) / (a.size * b.size), float(above) / (a.size * b.size)
 
 
-def quantile(a: Array, b: Array, tail: float) -> float:
+def _quantile(a: Array, b: Array, tail: float) -> float:
     """The smallest difference of a pair up to which there are at least the share ``tail`` of all; both ascend.
 
     So ``P(a > b) > 1 - tail`` exactly where it is positive.
 
     Examples
     --------
-    >>> quantile(np.array([1.0, 2.0]), np.array([0.0, 0.5, 4.0]), 0.5)
+    >>> _quantile(np.array([1.0, 2.0]), np.array([0.0, 0.5, 4.0]), 0.5)
     0.5
     """
     wanted = max(1, math.ceil(tail * a.size * b.size))
@@ -197,16 +197,16 @@ def quantile(a: Array, b: Array, tail: float) -> float:
     low, high = a[0] - b[-1], a[-1] - b[0] + rounding
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        low, high = (low, middle) if count(a, b, middle) >= wanted else (middle, high)
-    return largest(a, b, high + rounding)
+        low, high = (low, middle) if _count(a, b, middle) >= wanted else (middle, high)
+    return _largest(a, b, high + rounding)
 
 
-def count(a: Array, b: Array, most: float) -> int:
+def _count(a: Array, b: Array, most: float) -> int:
     """How many pairs have a difference of at most this."""
     return int(a.size * b.size - np.searchsorted(b, a - most, side="left").sum())
 
 
-def largest(a: Array, b: Array, most: float) -> float:
+def _largest(a: Array, b: Array, most: float) -> float:
     """The largest difference of a pair that is at most this."""
     place = np.searchsorted(b, a - most, side="left")
     return float(np.max((a - b[np.minimum(place, b.size - 1)])[place < b.size]))

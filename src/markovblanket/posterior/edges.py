@@ -21,7 +21,7 @@ from markovblanket.posterior.prediction import coefficients
 from markovblanket.posterior.summaries import convergence, describe, stacked, tails, take
 
 
-def from_draws(weight: Array, partial: Array, level: float) -> pd.DataFrame:
+def _from_draws(weight: Array, partial: Array, level: float) -> pd.DataFrame:
     """What draws (chain, draw, edge) of weights and partial correlations say, a row per edge."""
     pooled = weight.reshape(weight.shape[0] * weight.shape[1], weight.shape[2])
     table = describe(pooled, level).rename(columns={"mean": "weight"})
@@ -43,7 +43,7 @@ def among(query: Sequence[Any], W11: Array, chosen: selection.Mask, level: float
     i, j = (part[chosen] for part in np.triu_indices(len(query), k=1))
     partial = -W11[..., i, j] / np.sqrt(W11[..., i, i] * W11[..., j, j])
     names = {"query": take(query, i), "other": take(query, j)}
-    return surest_first(names, from_draws(W11[..., i, j], partial, level))
+    return surest_first(names, _from_draws(W11[..., i, j], partial, level))
 
 
 def surest_first(names: dict[str, list[Any]], table: pd.DataFrame, of: str = "weight") -> pd.DataFrame:
@@ -132,12 +132,12 @@ def draws_of_edge(draws: xr.Dataset, query: Any, variable: Any, of: str = "weigh
             return draws[f"kept_{of}"].isel(edge=int(np.argmax(found)))
     if "W12" in draws:
         weight = draws["W12"].sel(query=query, variable=variable)
-        return weight if of == "weight" else partial(draws, weight, query, variable)
+        return weight if of == "weight" else _partial(draws, weight, query, variable)
     name = edge_name(query, variable)
     raise ValueError(f'the draws of {name} were not kept: estimate with keep="draws", or name it in named=[...]')
 
 
-def partial(draws: xr.Dataset, weight: xr.DataArray, query: Any, variable: Any) -> xr.DataArray:
+def _partial(draws: xr.Dataset, weight: xr.DataArray, query: Any, variable: Any) -> xr.DataArray:
     """``-w_ij / sqrt(w_ii w_jj)`` of one edge, draw by draw."""
     w_ii, w_jj = draws["W11"].sel(query=query, query_other=query), draws["W22_diagonal"].sel(variable=variable)
     return weight.copy(data=-weight.values / np.sqrt(w_ii.values * w_jj.values))
@@ -179,7 +179,7 @@ class FromDraws:
 
     def table(self, i: Positions, j: Positions, level: float) -> pd.DataFrame:
         """From the draws of the chosen edges alone."""
-        return from_draws(self._weight(i, j), self.partial_correlation(i, j), level)
+        return _from_draws(self._weight(i, j), self.partial_correlation(i, j), level)
 
     def quality(self, i: Positions, j: Positions) -> pd.DataFrame:
         """ArviZ's, rank-normalised."""
@@ -285,7 +285,7 @@ class FromStreams:
         zeros = self._count - negative - positive
         below = np.cumsum(np.pad(bins, [(0, 0), (1, 0)]), axis=1, dtype=float)
         below += np.where(ends > 0, zeros[:, None], 0)
-        columns = [inverse(ranks, *with_zero(*edge)) for edge in zip(ends, below, negative, zeros, strict=True)]
+        columns = [_inverse(ranks, *_with_zero(*edge)) for edge in zip(ends, below, negative, zeros, strict=True)]
         return np.array(columns).reshape(len(i), len(ranks)).T
 
     def ordered(self, i: int, j: int) -> Array:
@@ -319,7 +319,7 @@ class FromStreams:
         return np.asarray(values[i, j] if name == "histogram" else values[..., i, j])
 
 
-def with_zero(ends: Array, below: Array, negative: float, zeros: float) -> tuple[Array, Array]:
+def _with_zero(ends: Array, below: Array, negative: float, zeros: float) -> tuple[Array, Array]:
     """Ends of bins and the number of draws below each, with the step of the exact zeros among them.
 
     The signs are counted, so the bin that holds zero is divided there without an error.
@@ -328,6 +328,6 @@ def with_zero(ends: Array, below: Array, negative: float, zeros: float) -> tuple
     return np.insert(ends, place, [0.0, 0.0]), np.insert(below, place, [negative, negative + zeros])
 
 
-def inverse(ranks: Array, ends: Array, below: Array) -> Array:
+def _inverse(ranks: Array, ends: Array, below: Array) -> Array:
     """Where so many draws lie below, linearly between the ends of bins."""
     return np.interp(ranks, below, ends)

@@ -59,7 +59,7 @@ class Imputed(Sequence[pd.DataFrame]):
         self.samples[which]  # an IndexError ends a loop, also over tables without gaps
         cells = {name: draws[which] for name, draws in self.draws.items()}
         table = self.observed.table
-        made = {name: series(self.observed.columns[name], cells.get(name)) for name in table.order}
+        made = {name: _series(self.observed.columns[name], cells.get(name)) for name in table.order}
         return pd.DataFrame(made, index=table.rows)
 
     @cached_property
@@ -133,7 +133,7 @@ class Imputed(Sequence[pd.DataFrame]):
         total: list[Array] = [np.zeros((len(self.gaps[c.name]), len(c.levels))) for c in columns]
         with one_thread:  # as in the chains: the last bits must not depend on the number of cores
             for rng, sample, scales in self._scales():
-                laws = laws_given_rows(rng, fit, sample, [c.name for c in columns])
+                laws = _laws_given_rows(rng, fit, sample, [c.name for c in columns])
                 for part, column, (mean, sd) in zip(total, columns, laws, strict=True):
                     steps = scales[column.name]
                     assert isinstance(steps, Steps)
@@ -141,7 +141,7 @@ class Imputed(Sequence[pd.DataFrame]):
         return total
 
 
-def laws_given_rows(
+def _laws_given_rows(
     rng: np.random.Generator, fit: Fit, sample: Sample, names: Sequence[Name]
 ) -> Iterator[tuple[Array, float]]:
     """Means of the cells of each column named, those of the query first, and their sd, given all others."""
@@ -154,15 +154,15 @@ def laws_given_rows(
         yield from zip(mean.T, sd.tolist(), strict=True)
 
 
-def series(column: Column, filled: Array | None) -> Any:
+def _series(column: Column, filled: Array | None) -> Any:
     """The cells of a completed column, in a type like the one it had."""
     values = column.values.copy()
     if filled is not None:
         values[column.missing] = filled
-    return typed(column, column.restore(values))
+    return _typed(column, column.restore(values))
 
 
-def typed(column: Column, cells: npt.NDArray[Any]) -> Any:
+def _typed(column: Column, cells: npt.NDArray[Any]) -> Any:
     """Categories as such; anything else as it is."""
     if column.dtype not in ("category", "ordered category"):
         return cells

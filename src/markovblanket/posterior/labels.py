@@ -47,11 +47,11 @@ def name_axes(
 def name_streams(arrays: Mapping[str, Array]) -> xr.Dataset | None:
     """The streamed statistics with named axes; None where every draw was kept instead."""
     found = {name.removeprefix(STREAM): array for name, array in arrays.items() if name.startswith(STREAM)}
-    named = {name: (stream_axes(name), array) for name, array in found.items()}
+    named = {name: (_stream_axes(name), array) for name, array in found.items()}
     return xr.Dataset(named) if named else None
 
 
-def stream_axes(name: str) -> tuple[str, ...]:
+def _stream_axes(name: str) -> tuple[str, ...]:
     """The axes of a streamed statistic."""
     return STREAM_AXES.get(name, EDGE if name in TOGETHER else ("chain", *EDGE))
 

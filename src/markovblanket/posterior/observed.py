@@ -153,14 +153,14 @@ class Observed:
         table = self.table
         place = {name: k for k, name in enumerate(table.order)}
         names = [column.name for column in table.columns]
-        described = [described_column(column) for column in table.columns]
+        described = [_described_column(column) for column in table.columns]
         attributes = {"margins": self.margins, "query": self.p, "columns": json.dumps(described)}
         whole = xr.Dataset(
             {
                 "values": (("row", "column"), np.column_stack([column.values for column in table.columns])),
                 "position": ("column", [place[name] for name in names]),
             },
-            coords={"row": plain_names(table.rows), "column": names},
+            coords={"row": _plain_names(table.rows), "column": names},
             attrs=attributes,
         )
         return {"table": whole, "latent": xr.Dataset({"latent": self.latent})}
@@ -180,18 +180,18 @@ class Observed:
         return cls(table, str(whole.attrs["margins"]), latent["latent"])
 
 
-def described_column(column: Column) -> dict[str, Any]:
+def _described_column(column: Column) -> dict[str, Any]:
     """All of a column but its name and its numbers, as JSON knows it."""
-    levels, categories = ([plain_level(level) for level in part] for part in (column.levels, column.categories))
+    levels, categories = ([_plain_level(level) for level in part] for part in (column.levels, column.categories))
     return {"kind": column.kind, "levels": levels, "dtype": column.dtype, "categories": categories}
 
 
-def plain_names(rows: Any) -> npt.NDArray[Any]:
+def _plain_names(rows: Any) -> npt.NDArray[Any]:
     """Names of rows that a file can hold: whole numbers, or text."""
     names = np.asarray(rows)
     return names if names.dtype.kind in "iu" else np.array([str(name) for name in rows])
 
 
-def plain_level(level: Any) -> Any:
+def _plain_level(level: Any) -> Any:
     """Text, booleans, integers and floats as they are; rarer numbers as floats."""
     return level if isinstance(level, str | bool | int | float) else number(level)

@@ -64,7 +64,7 @@ def coefficients(W11: Array, W12: Array) -> Array:
     return -np.linalg.solve(W11, W12)
 
 
-def residual_noise(rng: np.random.Generator, W11: Array, rows: int) -> Array:
+def _residual_noise(rng: np.random.Generator, W11: Array, rows: int) -> Array:
     """Rows of ``N(0, U)``: with ``W11 = L L'`` is ``U = L^-T L^-1``, the covariance of rows ``z' L^-1``."""
     noise = rng.standard_normal((rows, len(W11)))
     return np.linalg.solve(np.linalg.cholesky(W11).T, noise.T).T
@@ -108,14 +108,14 @@ class Fit:
         for sample, X2 in zip(samples, self._rest(rng, values, samples), strict=True):
             W11, W12 = self.matrices(sample)
             mean = X2 @ coefficients(W11, W12).T
-            X1, sd = mean + residual_noise(rng, W11, len(X2)), np.sqrt(np.diag(np.linalg.inv(W11)))
+            X1, sd = mean + _residual_noise(rng, W11, len(X2)), np.sqrt(np.diag(np.linalg.inv(W11)))
             scales = self.observed.scales(rng, sample, self.observed.table.query)
             for i, scale in enumerate(scales):
                 codes[i].append(scale.data(X1[:, i]))
                 if isinstance(scale, Steps):
                     chances[i].append(scale.probabilities(mean[:, i], sd[i]))
         average = {c.name: np.mean(part, axis=0) for c, part in zip(columns, chances, strict=True) if part}
-        return assemble(columns, [np.array(part) for part in codes], average, rows)
+        return _assemble(columns, [np.array(part) for part in codes], average, rows)
 
     def regression(self, values: Array, beta: Array) -> Array:
         """Means on the scale of the data, for columns that are standardised, in rows that are complete."""
@@ -149,7 +149,7 @@ class Fit:
         return lower, upper
 
 
-def assemble(
+def _assemble(
     columns: Sequence[Column], codes: Sequence[Array], chances: Mapping[Name, Array], rows: Any
 ) -> Prediction:
     """Draws in the columns' own types, their means, and the probabilities of their levels."""

@@ -56,7 +56,7 @@ def select(
     return by_level(probability, DEFAULT_LEVEL if level is None else level)
 
 
-def require_share(name: str, value: object, what: str) -> None:
+def _require_share(name: str, value: object, what: str) -> None:
     """Refuse what does not lie between 0 and 1."""
     if not (isinstance(value, Real) and 0 < float(value) < 1):
         raise ValueError(f"{name}={value!r}: {what} lies between 0 and 1")
@@ -64,7 +64,7 @@ def require_share(name: str, value: object, what: str) -> None:
 
 def by_inclusion(included: Array | None, least: float) -> Mask:
     """Edges that are there with at least this probability."""
-    require_share("inclusion", least, "a probability of inclusion")
+    _require_share("inclusion", least, "a probability of inclusion")
     if included is None:
         raise ValueError("without exact zeros edges have no probability of inclusion: select by level or fdr")
     return included >= least
@@ -96,7 +96,7 @@ def least_inclusion(included: Array | None, most_false: float = MOST_FALSE) -> f
 
 def by_level(probability: Array, level: float) -> Mask:
     """Edges whose central credible interval at ``level`` excludes zero."""
-    require_share("level", level, "a credibility level")
+    _require_share("level", level, "a credibility level")
     return probability > (1 + level) / 2
 
 
@@ -109,7 +109,7 @@ def by_false_sign_rate(probability: Array, fdr: float) -> Mask:
     >>> by_false_sign_rate(np.array([0.99, 0.93, 0.80, 0.55]), fdr=0.1)
     array([ True,  True,  True, False])
     """
-    require_share("fdr", fdr, "a false discovery rate")
+    _require_share("fdr", fdr, "a false discovery rate")
     rate = 1.0 - probability.ravel()
     order = np.argsort(rate, kind="stable")
     mean = np.cumsum(rate[order]) / np.arange(1, rate.size + 1)

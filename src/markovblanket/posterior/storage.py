@@ -28,13 +28,13 @@ FORMAT = 4
 def write(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, Any]) -> None:
     """Write beside ``path``, then swap: whatever happens, a whole posterior of that name is never lost."""
     path = path.resolve()
-    if path.exists() and not is_ours(path):
+    if path.exists() and not _is_ours(path):
         raise FileExistsError(f"{path} exists and is not a saved posterior alone; choose another name")
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as aside:
         draft, old = Path(aside, "new"), Path(aside, "old")
         draft.mkdir()
-        write_groups(draft, groups)
+        _write_groups(draft, groups)
         write_settings(draft, settings)
         swap(draft, path, old)
 
@@ -51,7 +51,7 @@ def swap(new: Path, path: Path, old: Path) -> None:
         raise
 
 
-def write_groups(folder: Path, groups: Mapping[str, xr.Dataset]) -> None:
+def _write_groups(folder: Path, groups: Mapping[str, xr.Dataset]) -> None:
     """A zarr group per data set; one that is on disk already is copied as it is, unless it has grown since."""
     for name, group in groups.items():
         source = source_of(group)
@@ -74,12 +74,14 @@ def write_settings(folder: Path, settings: Mapping[str, Any]) -> None:
 
 def refuse_foreign(path: Path) -> None:
     """Refuse what is neither absent, nor an empty folder, nor ours (what an interrupted run has left included)."""
-    if not path.exists() or (path.is_dir() and (not any(path.iterdir()) or is_ours(path) or is_interrupted(path))):
+    if not path.exists() or (
+        path.is_dir() and (not any(path.iterdir()) or _is_ours(path) or _is_interrupted(path))
+    ):
         return
     raise FileExistsError(f"{path} exists and is neither empty nor a saved posterior alone; choose another name")
 
 
-def is_interrupted(path: Path) -> bool:
+def _is_interrupted(path: Path) -> bool:
     """Whether a folder holds what a run that did not end has left, and nothing else."""
     ours, marks = (SETTINGS, checksums.SEAL, zarr_store.draft(path / DRAWS).name), path / DRAWS / ".zattrs"
     if not all(entry.name in ours or entry.name.endswith(".zarr") for entry in path.iterdir()):
@@ -111,13 +113,13 @@ def reopen(path: Path, draws: int) -> Path:
     """The group of draws where a run goes on; if there is no room for so many, no posterior is there any more."""
     path = path.resolve()
     if (path / DRAWS).exists() and zarr_store.room(path / DRAWS) < draws:
-        unseal(path)
+        _unseal(path)
         for group in set(path.glob("*.zarr")) - {path / DRAWS}:
             shutil.rmtree(group)
     return path / DRAWS
 
 
-def unseal(path: Path) -> None:
+def _unseal(path: Path) -> None:
     """Without its last files, no posterior is there: whoever stops while groups are written leaves none."""
     for name in (SETTINGS, checksums.SEAL):
         (path / name).unlink(missing_ok=True)
@@ -128,24 +130,24 @@ def complete(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str
 
     What was learned after them has to be added anew. Returns the draws, opened where they are.
     """
-    unseal(path)
+    _unseal(path)
     for name in set(OPTIONAL) - set(groups):
         shutil.rmtree(path / f"{name}.zarr", ignore_errors=True)
     groups["draws"].assign_attrs(ATTRIBUTES).to_zarr(path / DRAWS, mode="a", zarr_format=2, consolidated=True)
-    write_groups(path, {name: group for name, group in groups.items() if name != "draws"})
+    _write_groups(path, {name: group for name, group in groups.items() if name != "draws"})
     write_settings(path, settings)
-    return open_draws(path)
+    return _open_draws(path)
 
 
 def add(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, Any]) -> None:
     """Groups that a whole posterior does not have yet, and its settings anew."""
     path = path.resolve()
-    unseal(path)
-    write_groups(path, {name: group for name, group in groups.items() if not (path / f"{name}.zarr").exists()})
+    _unseal(path)
+    _write_groups(path, {name: group for name, group in groups.items() if not (path / f"{name}.zarr").exists()})
     write_settings(path, settings)
 
 
-def open_draws(path: Path) -> xr.Dataset:
+def _open_draws(path: Path) -> xr.Dataset:
     """Draws that stay on disk, but for those that are small."""
     draws = xr.open_zarr(path.resolve() / DRAWS, consolidated=True, chunks=None)
     for name in set(draws.variables) - set(ON_DISK):
@@ -159,7 +161,7 @@ def source_of(group: xr.Dataset) -> Path | None:
     return None if source is None else Path(source)
 
 
-def is_ours(path: Path) -> bool:
+def _is_ours(path: Path) -> bool:
     """Whether a folder holds a saved posterior and nothing else."""
     if not (path / SETTINGS).is_file():
         return False
@@ -185,14 +187,14 @@ def read(path: Path) -> tuple[dict[str, xr.Dataset], dict[str, Any]]:
     if absent := [name for name in GROUPS if not (path / f"{name}.zarr").is_dir()]:
         raise ValueError(f"{path} is not a whole saved posterior: {', '.join(absent)} missing")
     checksums.check(path)
-    groups = {name: read_group(path, name) for name in GROUPS[1:]}
-    groups |= {name: read_group(path, name) for name in OPTIONAL if (path / f"{name}.zarr").is_dir()}
+    groups = {name: _read_group(path, name) for name in GROUPS[1:]}
+    groups |= {name: _read_group(path, name) for name in OPTIONAL if (path / f"{name}.zarr").is_dir()}
     kept = settings.get("keep", {}).get("kept")
-    groups["draws"] = open_draws(path) if kept == "disk" else read_group(path, "draws")
+    groups["draws"] = _open_draws(path) if kept == "disk" else _read_group(path, "draws")
     return groups, settings
 
 
-def read_group(path: Path, name: str) -> xr.Dataset:
+def _read_group(path: Path, name: str) -> xr.Dataset:
     """A data set, in memory; where it was read from is forgotten."""
     group = xr.open_zarr(path / f"{name}.zarr", consolidated=True, chunks=None).load()
     group.encoding.pop("source", None)

@@ -48,13 +48,13 @@ def describe_levels(column: Column, probabilities: Array, level: float) -> pd.Da
     y = level_numbers(column)
     mean = probabilities @ y
     sd = np.sqrt(np.sum(probabilities * (y - mean[:, None]) ** 2, axis=1))
-    lower, upper = (level_quantile(y, probabilities, tail) for tail in tails(level))
+    lower, upper = (_level_quantile(y, probabilities, tail) for tail in tails(level))
     likeliest = [column.levels[k] for k in probabilities.argmax(axis=1)]
     ends = {"mean": mean, "sd": sd, "lower": lower, "upper": upper}
     return pd.DataFrame(ends).assign(likeliest=likeliest, probability=probabilities.max(axis=1))
 
 
-def level_quantile(y: Array, probabilities: Array, tail: float) -> Array:
+def _level_quantile(y: Array, probabilities: Array, tail: float) -> Array:
     """The smallest of the numbers y up to which a row of probabilities adds up to ``tail``."""
     order = np.argsort(y)
     below = np.cumsum(probabilities[:, order], axis=1)[:, :-1] < tail

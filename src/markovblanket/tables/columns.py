@@ -135,17 +135,17 @@ def key(value: Any) -> Any:
 def number(value: Any) -> float | int | None:
     """A number, also from text; None for other text."""
     if not isinstance(value, str):
-        return within_floats(value) if isinstance(value, int) else float(value)
+        return _within_floats(value) if isinstance(value, int) else float(value)
     for parse in (int, float):
         try:
             x = parse(value)
         except ValueError:
             continue
-        return None if "_" in value or x != x else within_floats(x)  # Python reads 1_000 as a thousand
+        return None if "_" in value or x != x else _within_floats(x)  # Python reads 1_000 as a thousand
     return None
 
 
-def within_floats(x: float) -> float:
+def _within_floats(x: float) -> float:
     """Whole numbers that no float reaches are infinite."""
     return math.inf if isinstance(x, int) and abs(x) >= 2**1000 else x
 

@@ -59,14 +59,14 @@ def columns(source: Source, names: Sequence[Hashable], declared: Mapping[Hashabl
     found: dict[int, Column] = {}
     for block in source.blocks:
         labels = [names[position] for position in block.positions]
-        found.update(zip(block.positions, from_block(block, labels, declared), strict=True))
+        found.update(zip(block.positions, _from_block(block, labels, declared), strict=True))
     for cells in source.cells:
         name = names[cells.position]
-        found[cells.position] = from_cells(cells, name, declared.get(name))
+        found[cells.position] = _from_cells(cells, name, declared.get(name))
     return [found[position] for position in range(len(names))]
 
 
-def from_block(
+def _from_block(
     block: Block,
     names: Sequence[Hashable],
     declared: Mapping[Hashable, Declared],
@@ -75,7 +75,7 @@ def from_block(
     X = np.array(block.numbers, dtype=float, order="F")
     X.flags.writeable = False
     if block.numbers.dtype.kind in "iu":
-        refuse_merged(block.numbers, X, names)
+        _refuse_merged(block.numbers, X, names)
     profile = Profile.of(X)
     profile.refuse(names)
     for k, (name, inferred) in enumerate(zip(names, profile.kinds(), strict=True)):
@@ -90,7 +90,7 @@ def from_block(
         yield factor.column(name, rank, kind if isinstance(kind, str) else None, block.dtype)
 
 
-def refuse_merged(whole: npt.NDArray[Any], X: Array, names: Sequence[Hashable]) -> None:
+def _refuse_merged(whole: npt.NDArray[Any], X: Array, names: Sequence[Hashable]) -> None:
     """Whole numbers beyond 2^53 of which floats make one: identifiers, or counts from a far point."""
     for k in np.flatnonzero((np.abs(X) >= 2**53).any(axis=0)):
         if len(np.unique(whole[:, k])) > len(np.unique(X[:, k])):
@@ -143,15 +143,15 @@ class Profile:
                 raise refused(first, what, way + (f" (likewise {listing(others)})" if others else ""))
 
 
-def from_cells(cells: Cells, name: Hashable, declared: Declared | None) -> Column:
+def _from_cells(cells: Cells, name: Hashable, declared: Declared | None) -> Column:
     """A column of text, categories or objects: numbers if all its cells are, otherwise levels in some order."""
     kind, order = (declared, None) if isinstance(declared, str) else (None, declared)
     if order is None and cells.dtype == "ordered category":
         order = cells.categories
     factor = factor_of(cells, name, () if order is None else order)
     numbers = [number(value) for value in factor.values]
-    if None not in numbers and reads_as_numbers(cells, kind, order):
-        return from_numbers(cells, name, factor, kind)
+    if None not in numbers and _reads_as_numbers(cells, kind, order):
+        return _from_numbers(cells, name, factor, kind)
     if None not in numbers and order is None and kind == "ordinal":  # categories that keep their spelling
         order = sorted(factor.values, key=key)
     if kind in ("continuous", "count"):
@@ -161,8 +161,8 @@ def from_cells(cells: Cells, name: Hashable, declared: Declared | None) -> Colum
             f"pass kinds={{{shown(name)}: [...]}} with its levels in order",
         )
     values = factor.values
-    rank = sorted_rank(name, values, kind) if order is None else rank_in(name, values, order)
-    return factor.column(name, rank, kind, type_of(cells, factor), cells.categories)
+    rank = _sorted_rank(name, values, kind) if order is None else rank_in(name, values, order)
+    return factor.column(name, rank, kind, _type_of(cells, factor), cells.categories)
 
 
 def factor_of(cells: Cells, name: Hashable, order: Sequence[Any]) -> Factor:
@@ -176,25 +176,25 @@ def factor_of(cells: Cells, name: Hashable, order: Sequence[Any]) -> Factor:
         ) from None
 
 
-def reads_as_numbers(cells: Cells, kind: str | None, order: Sequence[Any] | None) -> bool:
+def _reads_as_numbers(cells: Cells, kind: str | None, order: Sequence[Any] | None) -> bool:
     """Text and objects do, unless an order is declared; categories where the declared kind asks for it."""
     if cells.dtype in ("category", "ordered category"):
         return kind in ("continuous", "count")
     return order is None
 
 
-def from_numbers(cells: Cells, name: Hashable, factor: Factor, kind: str | None) -> Column:
+def _from_numbers(cells: Cells, name: Hashable, factor: Factor, kind: str | None) -> Column:
     """A column whose different cells are all numbers, in whatever spelling."""
     numbers = [number(value) for value in factor.values]
     whole = {x for x in numbers if isinstance(x, int)}
     if len({float(x) for x in whole}) < len(whole):
         raise refused(name, TOO_CLOSE, "subtract an offset, or leave it out")
-    dtype = type_of(Cells(cells.position, ()), Factor(numbers, factor.codes))
+    dtype = _type_of(Cells(cells.position, ()), Factor(numbers, factor.codes))
     x = np.array([*numbers, np.nan], dtype=float)[factor.codes]
-    return next(from_block(Block([0], x[:, None], dtype), [name], {name: kind} if kind else {}))
+    return next(_from_block(Block([0], x[:, None], dtype), [name], {name: kind} if kind else {}))
 
 
-def type_of(cells: Cells, factor: Factor) -> str:
+def _type_of(cells: Cells, factor: Factor) -> str:
     """Categories stay categories; otherwise the narrowest of bool, int64, float64 and text that fits."""
     if cells.dtype in ("category", "ordered category"):
         return cells.dtype
@@ -208,15 +208,15 @@ def type_of(cells: Cells, factor: Factor) -> str:
     return "object" if any(isinstance(value, str) for value in factor.values) else "float64"
 
 
-def sorted_rank(name: Hashable, values: Sequence[Any], kind: str | None) -> list[int]:
+def _sorted_rank(name: Hashable, values: Sequence[Any], kind: str | None) -> list[int]:
     """Two levels in sorted order; more have no order of their own."""
     if len(values) > 2 and kind != "binary":
-        refuse_unordered(name, values)
+        _refuse_unordered(name, values)
     order = sorted(values, key=lambda value: (isinstance(value, str), value))
     return [order.index(value) for value in values]
 
 
-def refuse_unordered(name: Hashable, values: Sequence[Any]) -> None:
+def _refuse_unordered(name: Hashable, values: Sequence[Any]) -> None:
     """Say why there is no order: a few words among numbers, free text, or categories."""
     words = [value for value in values if number(value) is None]
     if words and 2 * len(words) < len(values):

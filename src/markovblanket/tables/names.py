@@ -20,13 +20,13 @@ def coordinates(names: Iterable[Name]) -> tuple[Name, ...]:
     if all(type(name) is int and abs(name) < 2**63 for name in names):
         return names
     text = tuple(str(name) for name in names)
-    if not writable("".join(text)):
-        bad = next(name for name in text if not writable(name))
+    if not _writable("".join(text)):
+        bad = next(name for name in text if not _writable(name))
         raise ValueError(f"column name {shown(bad)} has a character that files cannot hold; rename it")
     return text
 
 
-def writable(text: str) -> bool:
+def _writable(text: str) -> bool:
     """Whether a file gives text back as it was: no NUL, which ends it in places, and no half of a character."""
     return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 

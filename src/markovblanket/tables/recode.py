@@ -49,22 +49,22 @@ def read_like(table: Any, columns: Sequence[Column]) -> Array:
     for block in source.blocks:
         raw |= {position: block.numbers[:, k] for k, position in enumerate(block.positions)}
     place = {name: position for position, name in enumerate(found)}
-    return np.column_stack([recode(column, raw[place[column.name]]) for column in columns])
+    return np.column_stack([_recode(column, raw[place[column.name]]) for column in columns])
 
 
-def recode(column: Column, cells: Any) -> Array:
+def _recode(column: Column, cells: Any) -> Array:
     """The cells of one new column."""
     if isinstance(cells, np.ndarray) and column.kind == "continuous":
         values = cells.astype(float)
     else:
         factor = factor_of(Cells(0, list(cells)), column.name, (*column.levels, *column.categories))
-        values = np.array([*codes(column, factor.values), np.nan])[factor.codes]
+        values = np.array([*_codes(column, factor.values), np.nan])[factor.codes]
     if np.isinf(values).any():
         raise refused(column.name, "has infinite values", "replace them or leave the rows out")
     return values
 
 
-def codes(column: Column, values: Sequence[Any]) -> list[float]:
+def _codes(column: Column, values: Sequence[Any]) -> list[float]:
     """Numbers as they are, levels by their place."""
     numbers = [number(value) for value in values]
     if column.kind == "continuous":
@@ -77,12 +77,12 @@ def codes(column: Column, values: Sequence[Any]) -> list[float]:
     levels = [number(level) for level in column.levels]
     ascending = None not in levels and levels == sorted(levels)  # type: ignore[type-var]
     return [
-        place[key(value)] if key(value) in place else between(column, value, x if ascending else None, levels)
+        place[key(value)] if key(value) in place else _between(column, value, x if ascending else None, levels)
         for value, x in zip(values, numbers, strict=True)
     ]
 
 
-def between(column: Column, value: Hashable, x: float | None, levels: Sequence[Any]) -> float:
+def _between(column: Column, value: Hashable, x: float | None, levels: Sequence[Any]) -> float:
     """The half code of a number among levels in ascending order; anything else is refused."""
     if x is None or column.kind == "binary":
         raise refused(

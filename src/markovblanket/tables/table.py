@@ -101,11 +101,11 @@ def read_mixed(table: Any, query: Any, kinds: Mapping[Any, Declared] | None = No
 
 def read_whole(table: Any, asked: Sequence[Name], kinds: Mapping[Any, Declared] | None = None) -> MixedTable:
     """The same with all columns in the rest; those ``asked`` for must be there."""
-    declared = checked_kinds({} if kinds is None else kinds)
+    declared = _checked_kinds({} if kinds is None else kinds)
     words = {str(level) for order in declared.values() if not isinstance(order, str) for level in order}
     source = take_apart(table, {*asked, *declared}, words)
     names = coordinates(source.names)
-    check_size(source)
+    _check_size(source)
     declared = dict(zip(spelled(declared, names, "kinds:"), declared.values(), strict=True))
     require(spelled(asked, names, "query"), (*names, *source.offered), "query")
     refuse_repeated(names)
@@ -126,7 +126,7 @@ def row_names(table: Any, rows: int) -> Any:
     return np.arange(rows) if index is None or callable(index) else index  # a text's index is a method
 
 
-def checked_kinds(kinds: Mapping[Any, Declared]) -> dict[Name, Declared]:
+def _checked_kinds(kinds: Mapping[Any, Declared]) -> dict[Name, Declared]:
     """Declared kinds that exist, and declared orders as tuples."""
     if not isinstance(kinds, Mapping):
         raise TypeError(f"kinds={shown(kinds)}: must be a dict, such as {{'stage': 'ordinal'}}")
@@ -145,7 +145,7 @@ def checked_kinds(kinds: Mapping[Any, Declared]) -> dict[Name, Declared]:
     }
 
 
-def check_size(source: Source) -> None:
+def _check_size(source: Source) -> None:
     """Refuse tables too small to hold variation."""
     if not source.names or not source.rows:
         raise ValueError(f"the table is empty: {source.rows} row(s) and {len(source.names)} column(s)")
@@ -187,12 +187,12 @@ def read(table: Any, query: Any) -> Table:
     asked = names_asked(query)
     source = take_apart(table, set(asked))
     names = coordinates(source.names)
-    check_size(source)
+    _check_size(source)
     query_names, rest = split(names, asked)
     X1, X2 = (np.empty((source.rows, len(part))) for part in (query_names, rest))
     place = dict(zip((*query_names, *rest), (*X1.T, *X2.T), strict=True))
     dtypes: dict[Name, str] = {}
-    for name, numbers, dtype in numbers_in(source, names):
+    for name, numbers, dtype in _numbers_in(source, names):
         place[name][:], dtypes[name] = numbers, dtype
     return Table(X1, X2, query_names, rest, names, row_names(table, len(X1)), dtypes)
 
@@ -201,31 +201,31 @@ def read_numbers(table: Any, asked: Sequence[Name]) -> MixedTable:
     """The same, with all columns in the rest; those ``asked`` for must be there."""
     source = take_apart(table, set(asked))
     names = coordinates(source.names)
-    check_size(source)
+    _check_size(source)
     require(spelled(asked, names, "query"), (*names, *source.offered), "query")
     refuse_repeated(names)
-    found = {name: Column(name, "continuous", x, dtype=dtype) for name, x, dtype in numbers_in(source, names)}
+    found = {name: Column(name, "continuous", x, dtype=dtype) for name, x, dtype in _numbers_in(source, names)}
     return MixedTable(tuple(found[name] for name in names), (), names, names, row_names(table, source.rows))
 
 
-def numbers_in(source: Source, names: Sequence[Name]) -> Iterator[tuple[Name, Array, str]]:
+def _numbers_in(source: Source, names: Sequence[Name]) -> Iterator[tuple[Name, Array, str]]:
     """Every column as finite numbers: its name, they, and what type they had."""
     for block in source.blocks:
         for position, column in zip(block.positions, block.numbers.T, strict=True):
-            yield names[position], finite(names[position], column), block.dtype
+            yield names[position], _finite(names[position], column), block.dtype
     for cells in source.cells:
-        yield names[cells.position], numeric(names[cells.position], cells), "float64"
+        yield names[cells.position], _numeric(names[cells.position], cells), "float64"
 
 
-def numeric(name: Name, cells: Cells) -> Array:
+def _numeric(name: Name, cells: Cells) -> Array:
     """A column of anything as finite numbers; text that looks like numbers is text."""
     values = [cleaned(name, value, ()) for value in cells.values]
     if words := [value for value in values if isinstance(value, str)]:
         raise refused(name, f"is not numeric (it holds {shown(words[0])})", "leave it out or code it as numbers")
-    return finite(name, np.array([np.nan if value is None else number(value) for value in values], dtype=float))
+    return _finite(name, np.array([np.nan if value is None else number(value) for value in values], dtype=float))
 
 
-def finite(name: Name, column: npt.NDArray[Any]) -> Array:
+def _finite(name: Name, column: npt.NDArray[Any]) -> Array:
     """A column of finite numbers, or a ValueError that names it."""
     numbers = column.astype(float)
     if missing := int(np.isnan(numbers).sum()):

@@ -70,8 +70,8 @@ class Completion:
         lower, upper = rows.lower[:, self.J], rows.upper[:, self.J]
         free = np.isinf(lower) & np.isinf(upper)
         for _ in range(sweeps):
-            draw_free(rng, X, free, linear, W_JJ)
-            draw_bounded(rng, X, (lower < upper) & ~free, (lower, upper), linear, W_JJ)
+            _draw_free(rng, X, free, linear, W_JJ)
+            _draw_bounded(rng, X, (lower < upper) & ~free, (lower, upper), linear, W_JJ)
         out = rows.X.copy()
         out[:, self.J] = X
         return out
@@ -100,7 +100,7 @@ class Completion:
         return factor, bool(lower)
 
 
-def draw_free(rng: np.random.Generator, X: Array, free: npt.NDArray[np.bool_], linear: Array, W: Array) -> None:
+def _draw_free(rng: np.random.Generator, X: Array, free: npt.NDArray[np.bool_], linear: Array, W: Array) -> None:
     """Cells without bounds, those of a row together, in place: ``N(-W_uu^-1 (W_uv x_v + linear_u), W_uu^-1)``."""
     patterns, which = np.unique(free, axis=0, return_inverse=True)
     for k, pattern in enumerate(patterns):
@@ -112,7 +112,7 @@ def draw_free(rng: np.random.Generator, X: Array, free: npt.NDArray[np.bool_], l
             X[np.ix_(rows, u)] = linalg.solve_triangular(L.T, z).T
 
 
-def draw_bounded(
+def _draw_bounded(
     rng: np.random.Generator,
     X: Array,
     bounded: npt.NDArray[np.bool_],
