@@ -13,7 +13,7 @@ import xarray as xr
 
 from markovblanket.contracts import Array, ChainState, Problem
 from markovblanket.model import sweep
-from markovblanket.posterior import _arviz
+from markovblanket.posterior import summaries
 from markovblanket.priors import Laplace
 from settings import AbsentError, Settings
 from tables import PRIORS, clinical, gaussian, has_clinical, label, network_table
@@ -34,7 +34,7 @@ class Run:
     def sizes(self, name: str, method: str = "bulk") -> Array:
         """Effective sizes of the entries of an array."""
         draws = xr.Dataset({name: (("chain", "draw", "entry"), self.draws[name])})
-        return _arviz.ess(draws, method)[name].to_numpy()
+        return summaries.ess(draws, method)[name].to_numpy()
 
     def effective(self, method: str = "bulk") -> dict[str, float]:
         """The smallest effective size among the entries of each array."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from markovblanket.contracts import Array, Noise, Problem
-from markovblanket.posterior import _arviz
+from markovblanket.posterior import summaries
 from markovblanket.priors import Laplace
 from markovblanket.solvers import CrossPrecision, Dense, Dual
 from settings import Settings
@@ -80,6 +80,6 @@ def posterior(problem: Problem, bound: float, sweeps: int) -> dict[str, Any]:
     for k in range(sweeps):
         chain.step()
         kept[k] = chain.state.W12
-    mcse = _arviz.arviz().mcse
+    mcse = summaries.arviz().mcse
     errors = np.array([mcse(entry[None]) for entry in kept.reshape(sweeps, -1).T]).reshape(kept[0].shape)
     return {"mean": kept.mean(axis=0), "mcse": errors, "iterations": float(np.mean(chain.iterations[100:]))}

@@ -24,10 +24,9 @@ import pytest
 
 import markovblanket as mb
 from markovblanket.cli import _fit as fitting
-from markovblanket.cli import _result_files as results
-from markovblanket.cli import main
+from markovblanket.cli import _output_folder, main
 from markovblanket.cli._options import in_options
-from markovblanket.tables import _text_files
+from markovblanket.tables import _frames
 from markovblanket.tables._frames import shown
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
@@ -693,12 +692,12 @@ def test_names_in_edges_are_inert_in_a_spreadsheet_and_come_back(tmp_path):
     table = pd.DataFrame(RNG.standard_normal((N, len(FORMULAS))), columns=FORMULAS)
     posterior = mb.estimate(table, ["a", "=1+1"], **TINY)
     edges = posterior.edges(all=True)
-    results.inert(edges).to_csv(tmp_path / "edges.csv", index=False)
+    _output_folder.inert(edges).to_csv(tmp_path / "edges.csv", index=False)
     written = pd.read_csv(tmp_path / "edges.csv", dtype=str, keep_default_na=False)
     for role in ("query", "variable"):
         assert not written[role].str.match(r"[=+\-@\t\r\n]").any()
         assert written[role].str.removeprefix("'").tolist() == edges[role].tolist()
-    assert results.formulas(edges)[:1] == ["=1+1"]
+    assert _output_folder.formulas(edges)[:1] == ["=1+1"]
 
 
 def test_names_are_text_on_the_page_and_no_way_out_of_a_folder(tmp_path):
@@ -719,7 +718,7 @@ def test_names_are_text_on_the_page_and_no_way_out_of_a_folder(tmp_path):
 
 
 def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(_text_files, "MOST_UNPACKED", 2**16)
+    monkeypatch.setattr(_frames, "MOST_UNPACKED", 2**16)
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"0,0\n" * 2**20))
     size = (tmp_path / "t.csv.gz").stat().st_size
     most = f"{max(2**16, 100 * size):,}"

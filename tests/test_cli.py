@@ -20,7 +20,7 @@ import pytest
 
 import markovblanket as mb
 from markovblanket.chains.zarr_store import DiskStore
-from markovblanket.cli import KEEP, PRIORS, SIMULATED, _result_files, commands, main
+from markovblanket.cli import KEEP, PRIORS, SIMULATED, _output_folder, commands, main
 from markovblanket.cli import _fit as fitting
 from markovblanket.cli import _options as asking
 from markovblanket.cli._options import BadInput
@@ -80,7 +80,7 @@ def assert_written(file: str | Path, expected: pd.DataFrame) -> None:
         elif column.dtype.kind == "b":
             written[name] = written[name].map({"True": True, "False": False})
         elif name in ("query", "variable"):
-            written[name] = written[name].str.removeprefix(_result_files.MARK)
+            written[name] = written[name].str.removeprefix(_output_folder.MARK)
     pd.testing.assert_frame_equal(written, expected, check_exact=True)
 
 
@@ -164,14 +164,14 @@ def test_no_edge_is_said_in_words(here, capsys):
 
 
 def test_without_matplotlib_the_picture_is_left_out_and_that_is_said(here, capsys, monkeypatch):
-    monkeypatch.setattr(_result_files, "find_spec", lambda name: None)
+    monkeypatch.setattr(_output_folder, "find_spec", lambda name: None)
     assert main(["fit", "table.csv", "-q", "Q2", "-o", "run", *TINY]) == 0
     assert "network.svg is left out" in capsys.readouterr().err
     assert {entry.name for entry in Path("run").iterdir()} == WRITTEN - {"network.svg", "report.html"}
 
 
 def test_names_that_no_xml_file_may_hold_do_not_cost_the_run():
-    graph = _result_files.printable(nx.Graph([("a\x01b", "c"), ("c", 3)]))
+    graph = _output_folder.printable(nx.Graph([("a\x01b", "c"), ("c", 3)]))
     assert set(graph) == {"a\ufffdb", "c", "3"}
 
 
@@ -264,7 +264,7 @@ def test_what_fails_late_leaves_the_earlier_run_as_it_was_and_can_go_on(here, ca
     before = results_in(here)
     fit = [*fit, "--draws", "60"]
     capsys.readouterr()
-    monkeypatch.setattr(_result_files, "draw", fail)
+    monkeypatch.setattr(_output_folder, "draw", fail)
     if isinstance(error, RuntimeError):  # a fault of ours is told with all its details
         with pytest.raises(RuntimeError, match="bug"):
             main([*fit, "--force"])

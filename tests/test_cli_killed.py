@@ -10,8 +10,8 @@ import pytest
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 import markovblanket as mb
-from markovblanket._files.locks import locked
-from markovblanket.cli import _fit, _result_files, main
+from markovblanket._files import locked
+from markovblanket.cli import _fit, _output_folder, main
 from markovblanket.model.sweep import Blanket
 from markovblanket.posterior import storage
 
@@ -87,13 +87,13 @@ def test_a_run_that_somebody_is_at_is_not_replaced_even_by_force(monkeypatch, ca
 
 def test_nor_is_it_taken_up_while_its_results_are_written(monkeypatch, capsys):
     """Its folder is about to be replaced, with all that another process would write there."""
-    write, codes = _result_files.write, []
+    write, codes = _output_folder.write, []
 
     def meanwhile(*given):
         codes.append(main(["resume", "run", "--draws", "90", "--quiet"]))
         write(*given)
 
-    monkeypatch.setattr(_result_files, "write", meanwhile)
+    monkeypatch.setattr(_output_folder, "write", meanwhile)
     assert main([*FIT, "run"]) == 0
     assert codes == [2]
     assert mb.load("run/posterior").settings["draws"] == 50

@@ -12,7 +12,7 @@ import pytest
 import markovblanket as mb
 from markovblanket.cli import _options as asking
 from markovblanket.cli import main
-from markovblanket.cli._result_files import inert
+from markovblanket.cli._output_folder import inert
 from markovblanket.fitting.scan import Fits
 
 SHORT = ["--chains", "1", "--warmup", "20", "--draws", "30", "--seed", "1", "--jobs", "1"]

@@ -8,7 +8,7 @@ import pytest
 
 import markovblanket as mb
 from markovblanket.posterior import edges
-from markovblanket.posterior.labels import name_axes
+from markovblanket.posterior.observed import name_axes
 from markovblanket.posterior.posterior import Posterior
 from test_posterior import NAMES, arrays, observed
 

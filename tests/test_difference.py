@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import markovblanket as mb
-from markovblanket.posterior.labels import name_axes
-from markovblanket.posterior.observed import Observed
+from markovblanket.posterior.observed import Observed, name_axes
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.tables.table import Table
 

@@ -24,8 +24,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import markovblanket as mb
-from markovblanket.cli import _result_files as results
-from markovblanket.cli import main
+from markovblanket.cli import _output_folder, main
 
 TINY: dict[str, Any] = {"chains": 1, "warmup": 3, "draws": 4, "seed": 1, "progress": False, "second_look": False}
 PACKAGE = str(Path(mb.__file__).parent)
@@ -271,8 +270,8 @@ def fit_file(folder: Path, content: bytes) -> int:
 @pytest.fixture
 def no_pictures(monkeypatch):
     """They take most of the time, and are the same for all."""
-    monkeypatch.setattr(results, "possible", lambda file: False)
-    monkeypatch.setattr(results, "left_out", list)
+    monkeypatch.setattr(_output_folder, "possible", lambda file: False)
+    monkeypatch.setattr(_output_folder, "left_out", list)
 
 
 @rung(25)

@@ -21,8 +21,8 @@ from markovblanket.chains.stores import KeepDraws, KeepSummary
 from markovblanket.contracts import Problem
 from markovblanket.fitting import keep as keeping
 from markovblanket.model.scatter import from_columns
-from markovblanket.posterior import _arviz, storage
-from markovblanket.posterior.labels import name_axes, name_streams
+from markovblanket.posterior import storage, summaries
+from markovblanket.posterior.observed import name_axes, name_streams
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.priors import Laplace
 from markovblanket.simulation import simulate
@@ -190,7 +190,7 @@ def test_a_summary_completes_tables():
 
 def test_arviz_takes_what_is_kept(summary):
     data = summary.to_inference_data()
-    table = _arviz.arviz().summary(data, var_names=["kept_weight", "gamma"])
+    table = summaries.arviz().summary(data, var_names=["kept_weight", "gamma"])
     assert len(table) == 37
     np.testing.assert_allclose(
         table["mean"].iloc[:36], summary.draws["kept_weight"].mean(("chain", "draw")), atol=0.01

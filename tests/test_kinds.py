@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from markovblanket.tables.chunks import CHUNK
+from markovblanket.tables.columns import CHUNK
 from markovblanket.tables.kinds import Profile
 from markovblanket.tables.table import read_mixed
 from one_column import N, column, cycle

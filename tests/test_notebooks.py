@@ -9,9 +9,8 @@ from types import ModuleType
 import pytest
 
 import markovblanket as mb
-from markovblanket.chains import _bars as showing
-from markovblanket.chains._bars import Chain
-from markovblanket.chains.progress import Board
+from markovblanket.chains import progress
+from markovblanket.chains.progress import Board, Chain
 
 CELL = """
 import warnings; warnings.simplefilter("ignore")
@@ -77,11 +76,11 @@ def test_what_is_interrupted_says_so(area, monkeypatch):
 
 
 def test_neither_a_terminal_with_ipython_nor_a_script_is_a_notebook(area, monkeypatch):
-    assert showing.in_notebook()
+    assert progress.in_notebook()
     monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: type("TerminalInteractiveShell", (), {})())
-    assert not showing.in_notebook()
+    assert not progress.in_notebook()
     monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: None)
-    assert not showing.in_notebook()
+    assert not progress.in_notebook()
 
 
 def test_a_chain_that_waits_for_its_turn_is_not_called_slow():
@@ -92,7 +91,7 @@ def test_a_chain_that_waits_for_its_turn_is_not_called_slow():
         now[0] = seconds
         chain.reach(count)
     assert (chain.phase, chain.speed, chain.left) == ("sampling", 10.0, 7.0)
-    assert showing.words(chain) == ["sampling", "30 %", "10 sweeps/s", "0:07 left"]
+    assert progress.words(chain) == ["sampling", "30 %", "10 sweeps/s", "0:07 left"]
     resumed = Chain(sweeps=100, warmup=20, clock=lambda: now[0])
     resumed.reach(90)
     now[0] += 5

@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import markovblanket as mb
-from markovblanket.posterior import _arviz, selection
-from markovblanket.posterior.labels import name_axes
-from markovblanket.posterior.observed import Observed
+from markovblanket.posterior import selection, summaries
+from markovblanket.posterior.observed import Observed, name_axes
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.tables.table import Table
 
@@ -241,7 +240,7 @@ def test_one_chain_is_judged_by_its_halves():
 
 
 def test_arviz_takes_the_draws_as_they_are():
-    result, az = posterior(), _arviz.arviz()
+    result, az = posterior(), summaries.arviz()
     data = result.to_inference_data()
     np.testing.assert_array_equal(data["posterior"]["W12"].values, arrays()["W12"])
     summary = az.summary(data, var_names=["gamma"])

@@ -6,8 +6,7 @@ import joblib
 import numpy as np
 import pytest
 
-from markovblanket.chains._bars import Chain
-from markovblanket.chains.progress import PATIENCE, Board, _line, _moments_in, _worst_rhat
+from markovblanket.chains.progress import PATIENCE, Board, Chain, _line, _moments_in, _worst_rhat
 from markovblanket.contracts import Draw, SweepInfo
 
 

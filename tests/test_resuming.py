@@ -22,9 +22,10 @@ import pandas as pd
 import pytest
 
 import markovblanket as mb
+from markovblanket._files import DamagedError
 from markovblanket.chains import run as run_chains
 from markovblanket.chains import snapshots, zarr_store
-from markovblanket.chains.snapshots import DamagedError, Saver
+from markovblanket.chains.snapshots import Saver
 from markovblanket.fitting import run_folder
 from markovblanket.model.sweep import Blanket
 from markovblanket.posterior import storage
@@ -109,8 +110,8 @@ def test_nor_does_it_matter_how_the_chains_are_spread(tmp_path):
 ORPHANS = """
 import sys
 import markovblanket as mb
-from markovblanket import checkpoints
-checkpoints.EVERY = 0.0
+from markovblanket.fitting import run_folder
+run_folder.EVERY = 0.0
 made = mb.simulate(rows=60, query=2, rest=8, seed=1)
 options = {"chains": 2, "warmup": 60, "draws": 10**5, "thin": 2, "seed": 3, "keep": "summary", "n_jobs": 2}
 mb.estimate(made.table, made.query, checkpoint=sys.argv[1], progress=False, **options)

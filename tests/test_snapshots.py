@@ -11,10 +11,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from markovblanket._files import DamagedError
 from markovblanket.chains import run as run_chains
 from markovblanket.chains import snapshots
 from markovblanket.chains.run import Schedule
-from markovblanket.chains.snapshots import Clock, DamagedError, Saver
+from markovblanket.chains.snapshots import Clock, Saver
 from markovblanket.chains.stores import KeepDraws, KeepSummary
 from markovblanket.chains.zarr_store import KeepOnDisk
 from markovblanket.contracts import Problem

@@ -8,9 +8,9 @@ import xarray as xr
 
 from markovblanket.chains.stores import AXES, STREAM
 from markovblanket.chains.streaming import Bins
-from markovblanket.posterior import _arviz
+from markovblanket.posterior import summaries
 from markovblanket.posterior.edges import FromDraws, FromStreams, inclusion
-from markovblanket.posterior.labels import name_streams
+from markovblanket.posterior.observed import name_streams
 from streaming import autoregressive, made_draws, streamed
 
 
@@ -125,7 +125,7 @@ def test_rhat_is_the_textbooks(draws, chains):
 def test_rhat_of_arviz_without_ranks_is_the_same():
     made = made_draws(zeros=False)
     block = xr.Dataset({"x": (("chain", "draw", "i", "j"), made["W12"])})
-    expected = _arviz.arviz().rhat(block, method="split")["x"].values
+    expected = summaries.arviz().rhat(block, method="split")["x"].values
     np.testing.assert_allclose(from_streams(made).rhat(*everywhere(made)), expected.ravel(), rtol=1e-8)
 
 
@@ -140,7 +140,7 @@ def test_ess_by_batches_against_the_truth_and_arviz(rho, bias):
     found = from_streams(made).ess(*everywhere(made))
     truth = 4000 * (1 - rho) / (1 + rho)
     block = xr.Dataset({"x": (("chain", "draw", "edge"), x[:, :, 0])})
-    arviz = _arviz.arviz().ess(block, method="mean")["x"].values
+    arviz = summaries.arviz().ess(block, method="mean")["x"].values
     assert bias[0] < found.mean() / truth < bias[1]
     assert bias[0] < found.mean() / arviz.mean() < bias[1]
     assert np.std(found) / truth < 0.2

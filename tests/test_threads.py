@@ -192,7 +192,7 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 import matplotlib
 import xarray
-from markovblanket.posterior._arviz import arviz
+from markovblanket.posterior.summaries import arviz
 before = list(warnings.filters)
 with ThreadPoolExecutor(8) as pool:
     assert len(set(pool.map(lambda _: arviz(), range(8)))) == 1

@@ -11,8 +11,7 @@ from markovblanket.fitting.data import _from_mixed, from_table
 from markovblanket.model.copula._margins import normal_scores
 from markovblanket.model.copula.latent import Copula
 from markovblanket.model.scatter import _rotated, from_columns
-from markovblanket.tables.chunks import CHUNK, spans
-from markovblanket.tables.columns import Column
+from markovblanket.tables.columns import CHUNK, Column, spans
 
 N, P, Q = 100, 3, 12_000
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import secrets
 import struct
 import time
 import zipfile
@@ -22,17 +20,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovblanket._files.locks import Leash
+from markovblanket._files import DamagedError, OwnerCheck, writing
 from markovblanket.contracts import ChainState, Columns
 
 Record = dict[str, npt.NDArray[Any]]
 
 # A snapshot is taken after so many times the time that the last one took, if that is longer than was asked for.
 COST = 20.0
-# Files that are being written, or were when their process was killed.
-DRAFTS = "*.npz.*.part"
-
-
 # What a damaged archive makes of its readers: wrong marks, sizes, methods, checksums.
 DAMAGE = (
     *(zipfile.BadZipFile, struct.error, zlib.error),
@@ -40,22 +34,10 @@ DAMAGE = (
 )
 
 
-class DamagedError(ValueError):
-    """A file that is not what was written."""
-
-
 def write(path: Path, record: Mapping[str, npt.NDArray[Any]]) -> None:
     """The record under that name, at once: whenever the machine stops, the old file is there or the new one."""
-    draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")  # others may be at the same file
-    try:
-        with draft.open("wb") as file:
-            np.savez(file, **record)  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+    with writing(path) as file:
+        np.savez(file, **record)  # type: ignore[arg-type]
 
 
 def read(path: Path, wanted: Callable[[str], bool] = lambda name: True) -> Record | None:
@@ -174,8 +156,8 @@ def saving(saver: Saver | None, chain: int, phase: str) -> Saving | Silent:
     """Of a chain in a phase; without a saver, nothing is written."""
     if saver is None:
         return Silent()
-    leash = None if saver.owner is None else Leash(saver.folder, saver.owner)
-    return Saving(saver.path(chain, phase), Clock(saver.every, time.monotonic()), leash)
+    owner_check = None if saver.owner is None else OwnerCheck(saver.folder, saver.owner)
+    return Saving(saver.path(chain, phase), Clock(saver.every, time.monotonic()), owner_check)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +166,7 @@ class Saving:
 
     path: Path
     clock: Clock
-    leash: Leash | None = None
+    owner_check: OwnerCheck | None = None
 
     def last(self) -> Record | None:
         """The last one, if there is one."""
@@ -192,8 +174,8 @@ class Saving:
 
     def __call__(self, record: Callable[[], Record], now: bool = False) -> None:
         """Between sweeps: asks for the record and writes it if it is time for that, or ``now``."""
-        if self.leash is not None:
-            self.leash()
+        if self.owner_check is not None:
+            self.owner_check()
         begin = time.monotonic()
         if now or self.clock.due(begin):
             write(self.path, record())

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovblanket.chains.snapshots import DamagedError, Record, inside, part
+from markovblanket._files import DamagedError
+from markovblanket.chains.snapshots import Record, inside, part
 from markovblanket.chains.stores import AXES, EFFORT, Chain, KeepSummary, SummaryStore, quantities
 from markovblanket.contracts import Draw
 

@@ -14,13 +14,13 @@ from rich.console import Console
 from rich.table import Table
 
 from markovblanket import __version__
-from markovblanket.cli import _output_folder, _result_files, _screen
+from markovblanket.cli import _output_folder, _screen
 from markovblanket.fitting.estimate import estimate
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.posterior.summaries import likelier
 from markovblanket.simulation import Simulated, score, simulate
 
-FILES = ("table.csv", "truth.csv", _output_folder.SETTINGS, *_result_files.FILES)
+FILES = ("table.csv", "truth.csv", _output_folder.SETTINGS, *_output_folder.FILES)
 
 
 def run(out: Path) -> int:
@@ -29,7 +29,7 @@ def run(out: Path) -> int:
     with _output_folder.draft(out, FILES, force=True, what="demo") as folder:
         posterior, data = fit_clinic(console)
         write(folder, data)
-        _result_files.write(folder, posterior, posterior.edges(), {})
+        _output_folder.write(folder, posterior, posterior.edges(), {})
         made_by = {"command": "markovblanket demo", "version": __version__}
         _output_folder.write_settings(folder, {**made_by, **posterior.settings})
         written = _screen.files(out, folder)

@@ -21,9 +21,9 @@ import numpy as np
 import pandas as pd
 
 from markovblanket import __version__
-from markovblanket._files.locks import locked
+from markovblanket._files import locked
 from markovblanket.cli import _options as asking
-from markovblanket.cli import _output_folder, _result_files, _screen
+from markovblanket.cli import _output_folder, _screen
 from markovblanket.cli._options import BadInput
 from markovblanket.fitting import run_folder
 from markovblanket.fitting.estimate import estimate
@@ -38,7 +38,7 @@ DISK = "disk"
 UNREADABLE = (ValueError, OSError, ImportError, EOFError, zlib.error)
 # What the disk says if it is the one to blame.
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
-FILES = (*_result_files.FILES, _output_folder.SETTINGS, _output_folder.CHECKPOINT, _output_folder.BEFORE, LOG)
+FILES = (*_output_folder.FILES, _output_folder.SETTINGS, _output_folder.CHECKPOINT, _output_folder.BEFORE, LOG)
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def run(question: Question, manner: Manner) -> int:
 
 def finished(question: Question, manner: Manner, fit: Callable[[Path, Log], Posterior]) -> int:
     """What becomes of a fit: all files, and a summary; the exit code."""
-    for file in _result_files.left_out():
+    for file in _output_folder.left_out():
         warn(file)
     after = f"markovblanket resume {manner.out} goes on from the last checkpoint"
     checkpoint = manner.out.expanduser().resolve() / _output_folder.CHECKPOINT
@@ -172,7 +172,7 @@ def write(
     with noted(log):
         if question.run["keep"] == DISK:
             posterior = take_draws(folder, posterior)
-        _result_files.write(folder, posterior, edges, question.rule)
+        _output_folder.write(folder, posterior, edges, question.rule)
     _output_folder.write_settings(folder, {**question.settings, **posterior.settings})
     log(f"{len(edges)} edges selected; written: {', '.join(sorted(entry.name for entry in folder.iterdir()))}")
 
@@ -181,9 +181,9 @@ def take_draws(folder: Path, posterior: Posterior) -> Posterior:
     """The posterior whose draws were written as they came, without a copy, and under its own name."""
     source = storage.source_of(posterior.draws)
     assert source is not None
-    _output_folder.link(source.parent, folder / _result_files.POSTERIOR)
+    _output_folder.link(source.parent, folder / _output_folder.POSTERIOR)
     settings = {**posterior.settings, "keep": {"asked": DISK, "kept": DISK, "why": "as asked"}}
-    storage.write_settings(folder / _result_files.POSTERIOR, settings)
+    storage.write_settings(folder / _output_folder.POSTERIOR, settings)
     return replace(posterior, settings=settings)
 
 
@@ -196,10 +196,10 @@ def beware(edges: pd.DataFrame, diagnostics: Diagnostics) -> None:
 
 def beware_formulas(edges: pd.DataFrame) -> None:
     """Names are not quite what they were."""
-    if names := _result_files.formulas(edges):
-        mark = f"{_result_files.MARK}{names[0]}"
+    if names := _output_folder.formulas(edges):
+        mark = f"{_output_folder.MARK}{names[0]}"
         warn(
-            f"{_result_files.EDGES}: a spreadsheet would take {names[0]!r} for a formula, so it is written as {mark!r}"
+            f"{_output_folder.EDGES}: a spreadsheet would take {names[0]!r} for a formula, so it is written as {mark!r}"
         )
 
 
@@ -208,7 +208,7 @@ def estimated(question: Question, checkpoint: Path, log: Log, progress: bool) ->
     log(f"markovblanket {__version__}: {question.table}, query {', '.join(question.query)}")
     log(f"options: {question.run | {'kinds': question.kinds} | question.rule}")
     on_disk = question.run["keep"] == DISK
-    options = question.run | ({"keep": checkpoint / _result_files.POSTERIOR} if on_disk else {})
+    options = question.run | ({"keep": checkpoint / _output_folder.POSTERIOR} if on_disk else {})
     try:
         with noted(log):
             posterior = estimate(

@@ -13,7 +13,7 @@ import networkx as nx
 import numpy as np
 
 from markovblanket.cli import _options as asking
-from markovblanket.cli import _output_folder, _result_files, _screen
+from markovblanket.cli import _output_folder, _screen
 from markovblanket.cli._fit import (
     NOT_CONVERGED,
     UNREADABLE,
@@ -90,16 +90,16 @@ def workers(address: str | None) -> Iterator[None]:
 
 def write(out: Path, found: Scan, rule: str) -> list[str]:
     """The edges, the fits, and the network as a graph and as a picture."""
-    _result_files.inert(found.edges(rule)).to_csv(out / _result_files.EDGES, index=False)
+    _output_folder.inert(found.edges(rule)).to_csv(out / _output_folder.EDGES, index=False)
     names = found.fits["query"].map(lambda query: ", ".join(map(str, query)))
-    _result_files.inert(found.fits.assign(query=names)).to_csv(out / FITS, index=False)
-    nx.write_graphml(_result_files.printable(found.graph(rule)), out / _result_files.GRAPH)
-    if not _result_files.possible(_result_files.PICTURE):
-        return [_result_files.EDGES, FITS, _result_files.GRAPH]
+    _output_folder.inert(found.fits.assign(query=names)).to_csv(out / FITS, index=False)
+    nx.write_graphml(_output_folder.printable(found.graph(rule)), out / _output_folder.GRAPH)
+    if not _output_folder.possible(_output_folder.PICTURE):
+        return [_output_folder.EDGES, FITS, _output_folder.GRAPH]
     from markovblanket.plots import whole
 
-    _result_files.draw_by(out / _result_files.PICTURE, lambda: whole(found, rule))
-    return [_result_files.EDGES, FITS, _result_files.GRAPH, _result_files.PICTURE]
+    _output_folder.draw_by(out / _output_folder.PICTURE, lambda: whole(found, rule))
+    return [_output_folder.EDGES, FITS, _output_folder.GRAPH, _output_folder.PICTURE]
 
 
 def tell(found: Scan, rule: str, time: str, written: str) -> None:
@@ -107,7 +107,7 @@ def tell(found: Scan, rule: str, time: str, written: str) -> None:
     console, edges = _screen.screen(), found.edges(rule)
     console.print(_screen.edge_table(edges) if len(edges) else "No edge is selected.\n")
     if len(edges) > _screen.MOST:
-        console.print(f"and {len(edges) - _screen.MOST:,} more, in {_result_files.EDGES}")
+        console.print(f"and {len(edges) - _screen.MOST:,} more, in {_output_folder.EDGES}")
     seen = "any fit that looked at it" if rule == "or" else "every fit that looked at it"
     console.print(f"{len(found.fits):,} fits {time}; an edge is one that was selected by {seen}.")
     console.print(written)

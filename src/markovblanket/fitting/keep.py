@@ -18,8 +18,7 @@ from markovblanket.chains.streaming import can_grow
 from markovblanket.chains.zarr_store import KeepOnDisk
 from markovblanket.contracts import Array
 from markovblanket.posterior import storage
-from markovblanket.posterior.labels import name_axes, name_streams
-from markovblanket.posterior.observed import Observed
+from markovblanket.posterior.observed import Observed, name_axes, name_streams
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.tables.names import Name
 

@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from markovblanket import _files
 from markovblanket._determinism import one_thread
-from markovblanket._files import checksums
-from markovblanket._files.locks import is_running
+from markovblanket._files import DamagedError, is_running
 from markovblanket.chains import snapshots
 from markovblanket.chains.run import SAMPLING, WARMUP, Schedule, still_kept
-from markovblanket.chains.snapshots import DamagedError, Record, Saver, part
+from markovblanket.chains.snapshots import Record, Saver, part
 from markovblanket.chains.stores import EFFORT, KeepDraws, MemoryStore
 from markovblanket.contracts import Array, Problem
 from markovblanket.fitting import run_folder
@@ -135,7 +135,7 @@ def _task_in(folder: str | Path) -> Task:
 
 def _given_in(folder: Path, plan: Plan) -> Given:
     """The data, from their copy."""
-    checksums.check(folder / run_folder.TABLE)
+    _files.check_seal(folder / run_folder.TABLE)
     whole = xr.open_zarr(folder / run_folder.TABLE, consolidated=True, chunks=None).load()
     table = Observed.from_datasets(whole, xr.Dataset({"latent": ((), 0.0)})).table
     if matrix := snapshots.read(folder / run_folder.MATRIX):

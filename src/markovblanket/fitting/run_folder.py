@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from markovblanket._files import checksums
-from markovblanket._files.locks import LOCK, locked
-from markovblanket.chains.snapshots import DRAFTS, DamagedError, Saver
+from markovblanket import _files
+from markovblanket._files import DRAFTS, LOCK, DamagedError, locked
+from markovblanket.chains.snapshots import Saver
 from markovblanket.chains.streaming import can_grow
 from markovblanket.posterior import storage
 
@@ -60,7 +60,7 @@ def _prepare(folder: Path, write_data: Callable[[Path], None]) -> None:
     (folder / MATRIX).unlink(missing_ok=True)
     write_data(folder)
     if (folder / TABLE).exists():  # a scan has none
-        checksums.write(folder / TABLE)
+        _files.seal(folder / TABLE)
 
 
 def _write(folder: Path, plan: Mapping[str, Any]) -> None:

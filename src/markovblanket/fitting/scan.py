@@ -14,11 +14,12 @@ import numpy as np
 import pandas as pd
 
 from markovblanket._determinism import checked_seed, one_thread
+from markovblanket._files import DamagedError
 from markovblanket.chains import snapshots
 from markovblanket.chains.processes import all_done, shipped
 from markovblanket.chains.progress import counted
 from markovblanket.chains.run import Schedule, require_count, require_jobs
-from markovblanket.chains.snapshots import DamagedError, Record
+from markovblanket.chains.snapshots import Record
 from markovblanket.contracts import Array, Prior, Solver
 from markovblanket.fitting import run_folder
 from markovblanket.fitting.data import Given, as_they_are, digest, fingerprint_of, in_copula

@@ -26,7 +26,7 @@ from markovblanket.fitting.data import as_they_are, in_copula
 from markovblanket.model import lone
 from markovblanket.posterior import edges
 from markovblanket.posterior.diagnostics import MAX_RHAT, ConvergenceWarning
-from markovblanket.posterior.labels import edge_name
+from markovblanket.posterior.observed import edge_name
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.posterior.selection import DEFAULT_LEVEL
 from markovblanket.posterior.summaries import convergence, take

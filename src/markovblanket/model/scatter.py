@@ -16,7 +16,7 @@ from numba import njit
 from scipy import linalg
 
 from markovblanket.contracts import Array
-from markovblanket.tables.chunks import spans
+from markovblanket.tables.columns import spans
 
 # A factor row that is this small in every column, relative to the column, adds no more than rounding to S22. Of
 # smaller ones rounding would leave nothing orthogonal.

@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from markovblanket.chains.stores import AXES
-from markovblanket.posterior import _arviz, html
+from markovblanket.posterior import html, summaries
 from markovblanket.posterior.html import figure, number, rhat
 from markovblanket.posterior.summaries import convergence, describe, flat
 
@@ -149,12 +149,12 @@ def _effort_table(effort: pd.DataFrame) -> str:
 def _quality(block: xr.Dataset) -> pd.DataFrame:
     """R-hat, bulk and tail ESS of every quantity of a block, by its coordinates."""
     (name,) = block.data_vars
-    rhat = _arviz.rhat(block)[name]
+    rhat = summaries.rhat(block)[name]
     labels = [
         "~".join(str(rhat[dim].values[k]) for dim, k in zip(rhat.dims, where, strict=True) if dim in rhat.coords)
         for where in np.ndindex(rhat.shape)
     ]
-    bulk, tail = (_arviz.ess(block, method)[name].values.ravel() for method in ("bulk", "tail"))
+    bulk, tail = (summaries.ess(block, method)[name].values.ravel() for method in ("bulk", "tail"))
     return pd.DataFrame({"rhat": rhat.values.ravel(), "ess_bulk": bulk, "ess_tail": tail}, index=labels)
 
 

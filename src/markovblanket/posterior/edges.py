@@ -16,7 +16,7 @@ import xarray as xr
 from markovblanket.chains.streaming import Layout
 from markovblanket.contracts import Array
 from markovblanket.posterior import selection
-from markovblanket.posterior.labels import edge_name
+from markovblanket.posterior.observed import edge_name
 from markovblanket.posterior.prediction import coefficients
 from markovblanket.posterior.summaries import convergence, describe, stacked, tails, take
 

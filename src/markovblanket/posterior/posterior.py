@@ -14,16 +14,14 @@ import pandas as pd
 import xarray as xr
 
 from markovblanket._determinism import checked_seed, one_thread
-from markovblanket.posterior import _arviz, _statements, diagnostics, html, selection, storage
 from markovblanket.posterior import _groups as edge_groups
+from markovblanket.posterior import _statements, diagnostics, html, selection, storage, summaries
 from markovblanket.posterior import edges as edge_table
-from markovblanket.posterior._predictive_checks import predictive_checks
 from markovblanket.posterior.diagnostics import ConvergenceWarning, Diagnostics, diagnose
 from markovblanket.posterior.edges import Positions
 from markovblanket.posterior.imputation import Imputed
-from markovblanket.posterior.labels import edge_name
-from markovblanket.posterior.observed import Observed
-from markovblanket.posterior.prediction import Fit, Prediction
+from markovblanket.posterior.observed import Observed, edge_name
+from markovblanket.posterior.prediction import Fit, Prediction, predictive_checks
 from markovblanket.posterior.selection import DEFAULT_LEVEL
 from markovblanket.posterior.summaries import describe, stacked, take
 
@@ -303,7 +301,7 @@ class Posterior:
 
     def to_inference_data(self) -> Any:
         """ArviZ's container: ``InferenceData`` up to ArviZ 0.2x, ``xarray.DataTree`` from 1.0 on."""
-        return _arviz.inference_data({"posterior": self.draws, "sample_stats": self.effort})
+        return summaries.inference_data({"posterior": self.draws, "sample_stats": self.effort})
 
     # Prediction ---------------------------------------------------------------------------------------
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from markovblanket._files import checksums
+from markovblanket import _files
+from markovblanket._files import DamagedError
 from markovblanket.chains import zarr_store
-from markovblanket.chains.snapshots import DamagedError
 from markovblanket.chains.zarr_store import ATTRIBUTES
 
 SETTINGS = "settings.json"
@@ -67,9 +67,7 @@ def write_settings(folder: Path, settings: Mapping[str, Any]) -> None:
     (folder / SETTINGS).unlink(missing_ok=True)  # it may be the file of another folder, too
     (folder / SETTINGS).write_text(text, encoding="utf-8")
     on_disk = settings.get("keep", {}).get("kept") == "disk"
-    checksums.write(
-        folder, lambda name: on_disk and name.startswith(tuple(f"{DRAWS}/{array}/" for array in ON_DISK))
-    )
+    _files.seal(folder, lambda name: on_disk and name.startswith(tuple(f"{DRAWS}/{array}/" for array in ON_DISK)))
 
 
 def refuse_foreign(path: Path) -> None:
@@ -83,7 +81,7 @@ def refuse_foreign(path: Path) -> None:
 
 def _is_interrupted(path: Path) -> bool:
     """Whether a folder holds what a run that did not end has left, and nothing else."""
-    ours, marks = (SETTINGS, checksums.SEAL, zarr_store.draft(path / DRAWS).name), path / DRAWS / ".zattrs"
+    ours, marks = (SETTINGS, _files.SEAL, zarr_store.draft(path / DRAWS).name), path / DRAWS / ".zattrs"
     if not all(entry.name in ours or entry.name.endswith(".zarr") for entry in path.iterdir()):
         return False
     return zarr_store.draft(path / DRAWS).is_dir() or (
@@ -121,7 +119,7 @@ def reopen(path: Path, draws: int) -> Path:
 
 def _unseal(path: Path) -> None:
     """Without its last files, no posterior is there: whoever stops while groups are written leaves none."""
-    for name in (SETTINGS, checksums.SEAL):
+    for name in (SETTINGS, _files.SEAL):
         (path / name).unlink(missing_ok=True)
 
 
@@ -165,7 +163,7 @@ def _is_ours(path: Path) -> bool:
     """Whether a folder holds a saved posterior and nothing else."""
     if not (path / SETTINGS).is_file():
         return False
-    ours = (SETTINGS, checksums.SEAL)
+    ours = (SETTINGS, _files.SEAL)
     return all(entry.name in ours or entry.name.endswith(".zarr") for entry in path.iterdir())
 
 
@@ -186,7 +184,7 @@ def read(path: Path) -> tuple[dict[str, xr.Dataset], dict[str, Any]]:
         raise ValueError(f"{path} was written in another format than this version reads ({FORMAT})")
     if absent := [name for name in GROUPS if not (path / f"{name}.zarr").is_dir()]:
         raise ValueError(f"{path} is not a whole saved posterior: {', '.join(absent)} missing")
-    checksums.check(path)
+    _files.check_seal(path)
     groups = {name: _read_group(path, name) for name in GROUPS[1:]}
     groups |= {name: _read_group(path, name) for name in OPTIONAL if (path / f"{name}.zarr").is_dir()}
     kept = settings.get("keep", {}).get("kept")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+import warnings
 from collections.abc import Mapping, Sequence
+from functools import cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -11,7 +15,6 @@ import pandas as pd
 import xarray as xr
 
 from markovblanket.contracts import Array
-from markovblanket.posterior import _arviz
 from markovblanket.tables.columns import Column, number
 
 
@@ -79,8 +82,8 @@ def convergence(draws: Mapping[Any, Array]) -> pd.DataFrame:
     if not names or next(iter(draws.values())).shape[1] < 4:
         return pd.DataFrame(np.nan, index=names, columns=["rhat", "ess_bulk", "ess_tail"])
     block = xr.Dataset({"x": (("chain", "draw", "name"), np.stack(list(draws.values()), axis=2))})
-    bulk, tail = (_arviz.ess(block, method)["x"].values for method in ("bulk", "tail"))
-    columns = {"rhat": _arviz.rhat(block)["x"].values, "ess_bulk": bulk, "ess_tail": tail}
+    bulk, tail = (ess(block, method)["x"].values for method in ("bulk", "tail"))
+    columns = {"rhat": rhat(block)["x"].values, "ess_bulk": bulk, "ess_tail": tail}
     frame = pd.DataFrame(columns, index=names)
     frame.loc[np.ptp(block["x"].values, axis=(0, 1)) == 0] = np.nan
     return frame
@@ -96,3 +99,56 @@ def flat(draws: xr.Dataset) -> dict[str, Array]:
             label = f"{name}[{', '.join(labels)}]" if labels else str(name)
             out[label] = array.values[(slice(None), slice(None), *where)]
     return out
+
+
+# Filters of warnings are the process's: two threads that changed them at a time would not restore them.
+IMPORTING = threading.Lock()
+
+
+@cache
+def arviz() -> ModuleType:
+    """ArviZ, imported when first needed: it brings matplotlib."""
+    with IMPORTING, warnings.catch_warnings():
+        # 0.23 announces the coming of 1.0 on import; this module is how the package is ready for it.
+        warnings.simplefilter("ignore", FutureWarning)
+        import arviz
+
+    return arviz
+
+
+def inference_data(groups: Mapping[str, xr.Dataset]) -> Any:
+    """ArviZ's container for the groups: every ``az.plot_*`` and ``az.summary`` takes it.
+
+    Without coordinates that are no index, of which the summary of ArviZ 1.x makes an error.
+    """
+    az = arviz()
+    plain = {name: group.drop_vars(set(group.coords) - set(group.indexes)) for name, group in groups.items()}
+    if int(az.__version__.split(".")[0]) < 1:
+        return az.InferenceData(**plain)
+    return xr.DataTree.from_dict(plain)
+
+
+def rhat(draws: xr.Dataset) -> xr.Dataset:
+    """Rank-normalised split R-hat of every quantity; a single chain is judged by its two halves."""
+    with np.errstate(invalid="ignore", divide="ignore"):  # chains that never move divide 0 by 0: NaN is the answer
+        return _dataset(arviz().rhat(_halves(draws) if draws.sizes["chain"] == 1 else draws))
+
+
+def ess(draws: xr.Dataset, method: str = "bulk") -> xr.Dataset:
+    """Effective sample size of every quantity."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return _dataset(arviz().ess(draws, method=method))
+
+
+def _halves(draws: xr.Dataset) -> xr.Dataset:
+    """The first and the second half of one chain as two chains."""
+    half = draws.sizes["draw"] // 2
+    parts = [
+        draws.isel(chain=0, draw=slice(k * half, (k + 1) * half)).drop_vars("draw", errors="ignore")
+        for k in (0, 1)
+    ]
+    return xr.concat(parts, dim="chain")
+
+
+def _dataset(result: Any) -> xr.Dataset:
+    return result if isinstance(result, xr.Dataset) else result.to_dataset()

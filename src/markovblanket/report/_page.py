@@ -18,7 +18,7 @@ from markovblanket.plots.chains import CHAINS
 from markovblanket.plots.style import NEGATIVE, POSITIVE, QUERY
 from markovblanket.posterior.html import figure, number, percent, rhat, signed
 from markovblanket.posterior.posterior import Posterior
-from markovblanket.report import _curves, _picture, _sections
+from markovblanket.report import _curves, _sections
 from markovblanket.report import _slider as choosing
 
 # Within a script element these could end it, or a line of it; as escapes they mean the same to a JSON reader.
@@ -31,7 +31,7 @@ def render(posterior: Posterior) -> str:
     slider = choosing.Slider.of(posterior)
     share = choosing.Share.of(posterior, slider.on_page())
     edges, inner = choosing.edges_on_page(posterior, slider, share), posterior.query_edges()
-    drawn = _picture.draw(posterior, slider, share, edges, inner)
+    drawn = choosing.draw(posterior, slider, share, edges, inner)
     page = environment().from_string(text_of("page.html"))
     return page.render(
         slider=slider,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, time, timedelta
 from decimal import Decimal
@@ -179,3 +179,19 @@ def is_date(text: str) -> bool:
 def refused(name: Hashable, what: str, way: str) -> ValueError:
     """What is wrong with a column, and the way out."""
     return ValueError(f"column {shown(name)} {what}; {way}")
+
+
+# Numbers looked at together: half a megabyte, which a cache holds.
+CHUNK = 2**16
+
+
+def spans(rows: int, columns: int) -> Iterator[slice]:
+    """All columns, from left to right, as many at a time as hold :data:`CHUNK`, but at least one.
+
+    Examples
+    --------
+    >>> [(span.start, span.stop) for span in spans(CHUNK // 2, 5)]
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    width = max(1, CHUNK // max(rows, 1))
+    return (slice(first, min(first + width, columns)) for first in range(0, columns, width))

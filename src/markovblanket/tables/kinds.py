@@ -33,7 +33,6 @@ import numpy.typing as npt
 
 from markovblanket.contracts import Array
 from markovblanket.tables._frames import Block, Cells, Source, listing, shown
-from markovblanket.tables.chunks import spans
 from markovblanket.tables.columns import (
     COUNT_DAYS,
     HOLDS_DATES,
@@ -45,6 +44,7 @@ from markovblanket.tables.columns import (
     number,
     rank_in,
     refused,
+    spans,
 )
 
 TOO_CLOSE = "has whole numbers beyond 2^53 that are too close to tell apart"

@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from markovblanket.contracts import Array
 from markovblanket.tables._frames import Cells, Source, shown, take_apart
-from markovblanket.tables.chunks import spans
-from markovblanket.tables.columns import Column, cleaned, number, refused
+from markovblanket.tables.columns import Column, cleaned, number, refused, spans
 from markovblanket.tables.kinds import KINDS, Declared, columns
 from markovblanket.tables.names import (
     Name,

@@ -20,16 +20,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 
 from markovblanket.contracts import Array
-from markovblanket.variates import _continued_fraction as fraction
 from markovblanket.variates.factors import (
     ROUNDING,
     cholesky,
+    factor_and_least,
+    forward,
     semidefinite_factor,
     solve_lower,
     triangular_root,
 )
+from markovblanket.variates.wishart import bartlett
 
 __all__ = ["Enclosure", "EnclosureError", "draw", "enclose", "log_density", "semidefinite_factor", "step"]
 
@@ -102,15 +105,15 @@ def step(rng: np.random.Generator, X: Array, order: float, B: Array, G: Array, s
     """
     if order > 0.5 * (len(X) - 1):
         try:
-            L, least = fraction.move(rng, X, 2.0 * order, B, G, steps)
+            L, least = move(rng, X, 2.0 * order, B, G, steps)
             if least > ROUNDING:
-                return fraction.square(L, inverse=False)
+                return square(L, inverse=False)
         except np.linalg.LinAlgError:
             pass  # what follows finds out which matrix it is
-    L, maps = cholesky(X, "MGIG: X"), fraction.Maps.of(order, B, G)
+    L, maps = cholesky(X, "MGIG: X"), Maps.of(order, B, G)
     if order < 0:
         L = triangular_root(np.ascontiguousarray(solve_lower(L, np.eye(len(L)))))
-    return fraction.square(fraction.walk(rng, L, maps.H, maps.root, maps.df, steps), inverse=order < 0)
+    return square(walk(rng, L, maps.H, maps.root, maps.df, steps), inverse=order < 0)
 
 
 def enclose(
@@ -157,11 +160,11 @@ def enclose(
     >>> found.gap < 1e-10, found.steps <= 64
     (True, True)
     """
-    maps = fraction.Maps.of(order, B, G)
+    maps = Maps.of(order, B, G)
     past = [maps.draw(rng)]
     while True:
-        lower, upper = fraction.compose(maps.H, past)
-        gap = fraction.relative_gap(lower, upper)
+        lower, upper = compose(maps.H, past)
+        gap = relative_gap(lower, upper)
         if gap <= tolerance:
             break
         if 2 * len(past) > max_steps:
@@ -172,7 +175,7 @@ def enclose(
         past += [maps.draw(rng) for _ in range(len(past))]
     if order < 0:  # inversion reverses the order and keeps the gap
         lower, upper = upper, lower
-    return Enclosure(fraction.square(lower, order < 0), fraction.square(upper, order < 0), len(past), gap)
+    return Enclosure(square(lower, order < 0), square(upper, order < 0), len(past), gap)
 
 
 def draw(
@@ -247,3 +250,112 @@ def log_density(X: Array, order: float, B: Array, G: Array) -> float:
     log_det = 2.0 * np.sum(np.log(np.diag(L)))
     trace = np.sum(B * X) + np.sum((root @ G) * root)
     return float((order - 0.5 * (len(X) + 1)) * log_det - 0.5 * trace)
+
+
+@dataclass(frozen=True, slots=True)
+class Maps:
+    """The random maps of one law, or of the inverse's for negative order: a factor of ``B^-1``, and H."""
+
+    df: float
+    root: Array
+    H: Array
+
+    @classmethod
+    def of(cls, order: float, B: Array, G: Array) -> Maps:
+        """Factor B and G once."""
+        p = B.shape[0]
+        if not abs(order) > 0.5 * (p - 1):
+            raise ValueError(f"MGIG on {p} x {p} matrices needs |order| > {0.5 * (p - 1)}, got {order}")
+        if order < 0:
+            B, G = G, B
+        L = cholesky(B, "MGIG: the matrix B (G for negative order)")
+        root = np.ascontiguousarray(solve_lower(L, np.eye(p)).T)
+        return cls(2.0 * abs(order), root, semidefinite_factor(G))
+
+    def draw(self, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Roots of ``Y ~ Wishart_p(2 order, B^-1)`` and ``W0 ~ Wishart_p(2 order, I)``."""
+        p = len(self.H)
+        return self.root @ bartlett(rng, self.df, p), bartlett(rng, self.df, p)
+
+
+@njit(cache=True)
+def apply(L: Array, H: Array, R: Array, T: Array) -> Array:
+    """Root of ``Y + H (W0 + H' X^-1 H)^-1 H'``."""
+    K = triangular_root(np.concatenate((T.T, forward(L, H))))
+    return triangular_root(np.concatenate((R.T, forward(K, H.T))))
+
+
+@njit(cache=True)
+def move(rng: np.random.Generator, X: Array, df: float, B: Array, G: Array, steps: int) -> tuple[Array, float]:
+    """Root of what so many random maps make of X, and the least eigenvalue of G (:func:`factor_and_least`)."""
+    H, least = factor_and_least(G)
+    root = np.ascontiguousarray(forward(np.linalg.cholesky(B), np.eye(len(B))).T)
+    return walk(rng, np.linalg.cholesky(X), H, root, df, steps), least
+
+
+@njit(cache=True)
+def walk(rng: np.random.Generator, L: Array, H: Array, root: Array, df: float, steps: int) -> Array:
+    """Root of what so many random maps, one after the other, make of ``L L'``."""
+    for _ in range(steps):
+        R = np.dot(root, bartlett(rng, df, len(H)))
+        L = apply(L, H, R, bartlett(rng, df, len(H)))
+    return L
+
+
+def compose(H: Array, past: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Roots of what the maps in ``past``, newest first, make of zero and of infinity.
+
+    Parameters
+    ----------
+    H : numpy.ndarray
+        The factor of G.
+    past : list
+        Roots of Y and W0, a pair per map.
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        The lower root and the upper one.
+    """
+    R, T = past[-1]
+    lower, upper = triangular_root(R.T), triangular_root(np.concatenate((R.T, forward(T, H.T))))
+    for R, T in reversed(past[:-1]):
+        lower, upper = apply(lower, H, R, T), apply(upper, H, R, T)
+    return lower, upper
+
+
+def relative_gap(lower: Array, upper: Array) -> float:
+    """Relative width, from the largest eigenvalue of ``lower^-1 upper`` in roots.
+
+    Parameters
+    ----------
+    lower, upper : numpy.ndarray
+        Roots of the two matrices.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+    """
+    largest = np.linalg.norm(solve_lower(lower, upper), 2)
+    return max(0.0, 1.0 - 1.0 / float(largest) ** 2)
+
+
+def square(L: Array, inverse: bool) -> Array:
+    """``L L'`` or its inverse.
+
+    Parameters
+    ----------
+    L : numpy.ndarray
+        Lower triangular.
+    inverse : bool
+        Whether the inverse is wanted.
+
+    Returns
+    -------
+    numpy.ndarray
+        Symmetric and positive definite.
+    """
+    root = solve_lower(L, np.eye(len(L))).T if inverse else L
+    X: Array = root @ root.T
+    return X

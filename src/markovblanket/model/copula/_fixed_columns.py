@@ -15,7 +15,7 @@ from scipy import linalg
 
 from markovblanket.contracts import Array
 from markovblanket.model.scatter import Factored, inverse_diagonal
-from markovblanket.tables.chunks import spans
+from markovblanket.tables.columns import spans
 
 Indices = npt.NDArray[np.intp]
 

@@ -41,7 +41,7 @@ from markovblanket.model.copula._margins import (
     normal_scores,
 )
 from markovblanket.model.scatter import rest_degrees, rest_ridge, times_transpose
-from markovblanket.tables.chunks import spans
+from markovblanket.tables.columns import spans
 from markovblanket.variates import wishart
 
 if TYPE_CHECKING:

@@ -1,1 +1,0 @@
-"""Files of a run: the atomic writer, locks, checksums, and the error of a damaged file."""
