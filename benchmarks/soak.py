@@ -28,7 +28,7 @@ from markovblanket.chains.snapshots import Saver
 from markovblanket.chains.stores import KeepSummary
 from markovblanket.cli._demo import clinic
 from markovblanket.contracts import Array, ChainState, Draw, Problem, SweepInfo
-from markovblanket.fitting.data import understood
+from markovblanket.fitting.data import model_data
 from markovblanket.model import sweep
 from markovblanket.model.copula._margins import Levels
 from markovblanket.model.scatter import rest_ridge
@@ -55,7 +55,7 @@ LIMITS = {
 
 def problem_of(table: Any, query: list[str]) -> Problem:
     """As :func:`markovblanket.estimate` makes it, by default."""
-    given = understood(table, query, "auto", None, None, None, None)
+    given = model_data(table, query, "auto", None, None, None, None)
     return Problem(given.scatter, SpikeSlab(), Dual(), given.latent)
 
 

@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 
 from markovblanket.contracts import Array, Prior, Problem, Solver
-from markovblanket.fitting.data import _from_mixed
+from markovblanket.fitting.data import from_mixed_table
 from markovblanket.model.copula.latent import Copula
 from markovblanket.model.scatter import from_columns
 from markovblanket.priors import Horseshoe, Laplace, SpikeSlab
 from markovblanket.simulation import simulate
 from markovblanket.solvers import Dual
 from markovblanket.tables.columns import Column
+from markovblanket.tables.table import read_mixed
 
 Size = tuple[int, int, int]  # p, q, n
 
@@ -87,7 +88,7 @@ def has_clinical(folder: Path) -> bool:
 
 
 def _mixed(table: pd.DataFrame, prior: Prior) -> Problem:
-    given = _from_mixed(table, CLINICAL, {"age": "continuous"}, "auto")
+    given = from_mixed_table(read_mixed(table, CLINICAL, {"age": "continuous"}), "auto")
     return Problem(given.scatter, prior, Dual(), given.latent)
 
 

@@ -10,10 +10,10 @@ import pytest
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 import markovblanket as mb
+from markovblanket import _files
 from markovblanket._files import locked
 from markovblanket.cli import _fit, _output_folder, main
 from markovblanket.model.sweep import Blanket
-from markovblanket.posterior import storage
 
 FIT = [
     "fit",
@@ -121,5 +121,5 @@ def test_what_was_there_comes_back_if_its_replacement_is_interrupted(here, monke
 
     monkeypatch.setattr(Path, "rename", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        storage.swap(here / "new", here / "path", here / "old")
+        _files.swap(here / "new", here / "path", here / "old")
     assert (here / "path" / "precious").exists()

@@ -388,7 +388,7 @@ def test_what_is_no_posterior_is_refused(tmp_path):
     posterior().save(tmp_path / "run")
     settings = json.loads((tmp_path / "run" / "settings.json").read_text())
     (tmp_path / "run" / "settings.json").write_text(json.dumps(settings | {"format": 99}))
-    with pytest.raises(ValueError, match="another format"):
+    with pytest.raises(ValueError, match="another version of markovblanket"):
         mb.load(tmp_path / "run")
 
 

@@ -331,7 +331,7 @@ def test_a_page_is_written_whole_or_not_at_all(posterior, text, tmp_path, monkey
 
 def test_a_missing_extra_is_named(posterior, monkeypatch):
     monkeypatch.delitem(sys.modules, "markovblanket.report._page")
-    monkeypatch.delattr(report, "page")
+    monkeypatch.delattr(report, "_page")
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ImportError, match=r"needs jinja2: pip install markovblanket\[report\]"):
         report.html(posterior)

@@ -22,11 +22,12 @@ import pandas as pd
 import pytest
 
 import markovblanket as mb
-from markovblanket._files import DamagedError
+from markovblanket._files import DamagedError, locked
 from markovblanket.chains import run as run_chains
 from markovblanket.chains import snapshots, zarr_store
 from markovblanket.chains.snapshots import Saver
 from markovblanket.fitting import run_folder
+from markovblanket.fitting.run_folder import RunFolder
 from markovblanket.model.sweep import Blanket
 from markovblanket.posterior import storage
 
@@ -81,7 +82,7 @@ def in_a_child(work):
 )
 def test_a_run_killed_at_random_moments_is_the_run_that_was_not(kind, keep, prior, tmp_path, monkeypatch):
     """At least seven kills each, in both phases, of a real process that takes snapshots half of the time."""
-    monkeypatch.setattr(run_folder, "EVERY", 0.0)
+    monkeypatch.setattr(run_folder, "SECONDS_BETWEEN_SNAPSHOTS", 0.0)
     monkeypatch.setattr(snapshots, "COST", 1.0)
     options = {"keep": keep, "prior": prior, "warmup": 300, "draws": 150}
     whole, folder = fitted(kind, **options), tmp_path / "run"
@@ -93,7 +94,7 @@ def test_a_run_killed_at_random_moments_is_the_run_that_was_not(kind, keep, prio
             os.kill(child.pid, signal.SIGKILL)
             child.join()
             kills += 1
-            phases |= set(mb.status(folder).chains["phase"]) if run_folder.read(folder) else set()
+            phases |= set(mb.status(folder).chains["phase"]) if RunFolder(Path(folder)).plan() else set()
         else:  # it got through: once more from the start
             same(whole, resumed(folder))
             folder = tmp_path / f"run-{kills}"
@@ -111,7 +112,7 @@ ORPHANS = """
 import sys
 import markovblanket as mb
 from markovblanket.fitting import run_folder
-run_folder.EVERY = 0.0
+run_folder.SECONDS_BETWEEN_SNAPSHOTS = 0.0
 made = mb.simulate(rows=60, query=2, rest=8, seed=1)
 options = {"chains": 2, "warmup": 60, "draws": 10**5, "thin": 2, "seed": 3, "keep": "summary", "n_jobs": 2}
 mb.estimate(made.table, made.query, checkpoint=sys.argv[1], progress=False, **options)
@@ -134,7 +135,7 @@ def test_chains_of_a_run_that_was_killed_end_with_it(tmp_path):
 
 
 def test_a_chain_ends_if_another_process_has_taken_up_its_run(tmp_path):
-    with run_folder.locked(tmp_path) as owner:
+    with locked(tmp_path) as owner:
         saver, other = Saver(tmp_path, owner=owner), Saver(tmp_path, owner=f"{owner}0")
         snapshots.saving(saver, 0, "warmup")(lambda: {"count": np.array(1)}, now=True)
         with pytest.raises(RuntimeError, match="has ended, and so do its chains"):
@@ -176,7 +177,7 @@ def test_an_interrupted_run_says_how_far_it_is_and_goes_on(tmp_path, monkeypatch
 
 def test_a_full_disk_costs_nothing_that_was_there(tmp_path, monkeypatch):
     """A file system of 400 kilobytes, if one may be mounted here, else a limit on the size of files."""
-    monkeypatch.setattr(run_folder, "EVERY", 0.0)
+    monkeypatch.setattr(run_folder, "SECONDS_BETWEEN_SNAPSHOTS", 0.0)
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(disk)], capture_output=True)
@@ -219,7 +220,9 @@ def test_a_finished_run_grows(kind, tmp_path):
 def test_a_run_under_way_can_be_read_as_far_as_it_is(kind, tmp_path, monkeypatch):
     folder = tmp_path / "run"
     short = fitted(kind, draws=25, checkpoint=folder)
-    run_folder._write(folder, run_folder.read(folder) | {"draws": 40})  # as if 15 draws were still to come
+    RunFolder(Path(folder))._write_plan(
+        RunFolder(Path(folder)).plan() | {"draws": 40}
+    )  # as if 15 draws were still to come
     partial = mb.load(folder)
     assert partial.settings["draws"] == 25
     np.testing.assert_array_equal(partial.W12, short.W12)
@@ -285,7 +288,7 @@ def test_so_it_is_for_a_scatter_matrix(tmp_path):
 def test_a_scatter_matrix_of_a_run_that_never_was_is_forgotten(tmp_path):
     """One that was stopped before it had a plan; another one begins in its folder."""
     (tmp_path / "run").mkdir()
-    snapshots.write(tmp_path / "run" / run_folder.MATRIX, {"matrix": np.eye(3)})
+    snapshots.write(RunFolder(tmp_path / "run").matrix, {"matrix": np.eye(3)})
     same(fitted(checkpoint=tmp_path / "run"), resumed(tmp_path / "run"))
 
 
@@ -333,13 +336,13 @@ def test_so_are_the_same_numbers_under_other_names(run):
 
 def test_another_version_is_refused(run, monkeypatch):
     plan = (run / "plan.json").read_text()
-    old = run_folder.read(run)
+    old = RunFolder(Path(run)).plan()
     old["versions"]["markovblanket"] = "0.0.1"
-    run_folder._write(run, old)
+    RunFolder(Path(run))._write_plan(old)
     with pytest.raises(ValueError, match=r"versions\.markovblanket is '0\.0\.1' there"):
         fitted(checkpoint=run)
     (run / "plan.json").write_text(json.dumps({**old, "format": 99}))
-    with pytest.raises(ValueError, match="another format"):
+    with pytest.raises(ValueError, match="another version of markovblanket"):
         fitted(checkpoint=run)
     (run / "plan.json").write_text(plan)
 
@@ -476,7 +479,7 @@ def test_draws_on_disk_have_statistics_that_cannot_be_divided_anew(tmp_path):
 
 
 def test_a_folder_in_use_is_refused(run):
-    with run_folder.locked(run):
+    with locked(run):
         assert mb.status(run).running
         with pytest.raises(RuntimeError, match=f"in use by a run that has not ended \\(process {os.getpid()} on "):
             fitted(checkpoint=run)
@@ -484,7 +487,7 @@ def test_a_folder_in_use_is_refused(run):
 
 
 @pytest.mark.parametrize(
-    "place", ["markovblanket.fitting.task.other_ends", "markovblanket.fitting.task.Task.may_double"]
+    "place", ["markovblanket.fitting.task.other_ends", "markovblanket.fitting.task.Task._may_double"]
 )
 def test_so_is_one_whose_run_looks_again_or_is_between_rounds(tmp_path, monkeypatch, place):
     """Whoever came in between would write beside it."""
@@ -494,7 +497,7 @@ def test_so_is_one_whose_run_looks_again_or_is_between_rounds(tmp_path, monkeypa
             resumed(tmp_path)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(import_module("markovblanket.estimate"), "FIRST", 10)
+    monkeypatch.setattr(import_module("markovblanket.fitting.estimate"), "FIRST_DRAWS", 10)
     monkeypatch.setattr(place, meanwhile)
     with pytest.raises(KeyboardInterrupt):
         fitted(checkpoint=tmp_path, draws="auto", budget=200)

@@ -225,8 +225,8 @@ def test_other_data_are_refused(made, tmp_path):
 
 def test_workers_that_do_not_see_the_folder_leave_the_writing_to_others(made, each, tmp_path, monkeypatch):
     """As on another machine: of what they did, nothing is lost."""
-    module = import_module("markovblanket.scan")
-    monkeypatch.setattr(module, "numbered", lambda *asked, numbered=module.numbered: numbered(*asked[:4], None))
+    module = import_module("markovblanket.fitting.scan")
+    monkeypatch.setattr(module, "_numbered", lambda *asked, numbered=module._numbered: numbered(*asked[:4], None))
     equal(mb.scan(made.table, out=tmp_path / "scan", **SHORT), each)
     assert len(list((tmp_path / "scan" / "fits").iterdir())) == 8
 

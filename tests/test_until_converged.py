@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import markovblanket as mb
-from markovblanket.fitting import run_folder
+from markovblanket.fitting.run_folder import RunFolder
 from markovblanket.fitting.task import Task
 
 
@@ -21,7 +21,7 @@ def clinic():
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
     """Rounds begin with few draws, which do not suffice."""
-    monkeypatch.setattr(import_module("markovblanket.estimate"), "FIRST", 50)
+    monkeypatch.setattr(import_module("markovblanket.fitting.estimate"), "FIRST_DRAWS", 50)
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_a_run_that_was_stopped_between_rounds_goes_on(clinic, rounds, tmp_path)
         mb.estimate(clinic.table, clinic.query, draws="auto", budget=149, checkpoint=tmp_path, **SHORT)
     again = mb.estimate(clinic.table, clinic.query, draws="auto", checkpoint=tmp_path, **SHORT)
     np.testing.assert_array_equal(whole.W12.values, again.W12.values)
-    assert run_folder.read(tmp_path)["draws"] == last
+    assert RunFolder(tmp_path).plan()["draws"] == last
     rounds.clear()
     resumed = mb.resume(tmp_path, draws="auto", progress=False)
     np.testing.assert_array_equal(whole.W12.values, resumed.W12.values)

@@ -7,11 +7,12 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from markovblanket.fitting.data import _from_mixed, from_table
+from markovblanket.fitting.data import from_mixed_table, from_table
 from markovblanket.model.copula._margins import normal_scores
 from markovblanket.model.copula.latent import Copula
 from markovblanket.model.scatter import _rotated, from_columns
 from markovblanket.tables.columns import CHUNK, Column, spans
+from markovblanket.tables.table import read_mixed
 
 N, P, Q = 100, 3, 12_000
 
@@ -78,7 +79,9 @@ def test_the_inverse_diagonal_takes_no_table(X):
 
 
 @pytest.mark.parametrize(
-    "read", [from_table, lambda X, query: _from_mixed(X, query, None, "auto")], ids=["as is", "scores"]
+    "read",
+    [from_table, lambda X, query: from_mixed_table(read_mixed(X, query, None), "auto")],
+    ids=["as is", "scores"],
 )
 def test_a_table_its_columns_and_their_factor_are_all_there_is(X, read):
     most, given = peak(lambda: read(X, list(range(P))), X)
@@ -89,7 +92,7 @@ def test_a_table_its_columns_and_their_factor_are_all_there_is(X, read):
 def test_a_query_with_levels_takes_one_table_more_for_the_basis_of_the_others(X):
     Y = X.copy()
     Y[:, 0] = np.searchsorted([-1.0, 0.0, 1.0], Y[:, 0])
-    most, given = peak(lambda: _from_mixed(Y, list(range(P)), None, "auto"), Y)
+    most, given = peak(lambda: from_mixed_table(read_mixed(Y, list(range(P)), None), "auto"), Y)
     assert given.latent is not None
     np.testing.assert_allclose(
         given.scatter.F.T @ given.scatter.F[:, 7], given.latent.X2.T @ given.latent.X2[:, 7]

@@ -145,7 +145,8 @@ def _files(folder: Path) -> list[tuple[str, Path]]:
     return sorted((path.relative_to(folder).as_posix(), path) for path in found)
 
 
-# Locks: a few lines of flock, since they end with their process, however that ends, and name their owner ------------
+# Locks ----------------------------------------------------------------------------------------------------
+# A few lines of flock rather than a library: such a lock ends with its process, however that ends, and names it.
 
 
 @contextmanager
@@ -183,7 +184,7 @@ def _lock(file: IO[str], after: float = 0.0) -> bool:
 
 
 def _is_held(folder: Path, owner: str) -> bool:
-    """Whether an owner still holds the lock; on another machine, where locks may not be seen, by its name alone."""
+    """Whether an owner still holds the lock; on another machine, where locks may not be seen, by its name."""
     named = (folder / LOCK).read_text(encoding="utf-8").strip() == owner
     here = fcntl is not None and owner.endswith(f" on {platform.node()}")
     return named and (not here or is_running(folder))

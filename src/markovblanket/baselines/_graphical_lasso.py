@@ -82,11 +82,18 @@ def graphical_lasso(
     schedule, prior = Schedule(warmup, draws, thin), GraphicalLasso(lam)
     seeds = np.random.SeedSequence(checked_seed(seed))
     with one_thread:  # as in the chains: the last bits must not depend on the number of cores
-        given = from_table(table, query)
-        sampler = WholeNetwork(whole(given.scatter), given.scatter.n, len(given.query), prior)
-    settings = described(given, {"prior": prior})
-    keeping = decide("draws", None, (given.query, given.rest), chains, schedule)
-    return Task(sampler, given, settings, schedule, keeping, chains, seeds).run(n_jobs, progress)
+        data = from_table(table, query)
+        sampler = WholeNetwork(whole(data.scatter), data.scatter.n, len(data.query), prior)
+    task = Task(
+        problem=sampler,
+        data=data,
+        settings=described(data, {"prior": prior}),
+        schedule=schedule,
+        keeping=decide("draws", None, (data.query, data.rest), chains, schedule),
+        chains=chains,
+        seeds=seeds,
+    )
+    return task.run(n_jobs, progress)
 
 
 def whole(scatter: Scatter) -> Array:

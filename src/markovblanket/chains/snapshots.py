@@ -27,6 +27,8 @@ Record = dict[str, npt.NDArray[Any]]
 
 # A snapshot is taken after so many times the time that the last one took, if that is longer than was asked for.
 COST = 20.0
+# Under this name a record says to what it belongs.
+MARK = "mark"
 # What a damaged archive makes of its readers: wrong marks, sizes, methods, checksums.
 DAMAGE = (
     *(zipfile.BadZipFile, struct.error, zlib.error),
@@ -51,6 +53,21 @@ def read(path: Path, wanted: Callable[[str], bool] = lambda name: True) -> Recor
         return None
     except DAMAGE as error:
         raise DamagedError(f"{path} is damaged: {error}") from None
+
+
+def marked(record: Mapping[str, npt.NDArray[Any]], mark: str) -> Record:
+    """A record that carries a mark, by which :func:`read_marked` recognises it."""
+    return {MARK: np.array(mark), **record}
+
+
+def read_marked(path: Path, mark: str, wanted: Callable[[str], bool] = lambda name: True) -> Record | None:
+    """Read a record that must carry this mark; None if the file does not exist."""
+    record = read(path, lambda name: name == MARK or wanted(name))
+    if record is None:
+        return None
+    if str(entry(record, MARK)) != mark:
+        raise DamagedError(f"{path} is damaged: it belongs to another run, chain or phase")
+    return {name: array for name, array in record.items() if name != MARK}
 
 
 def _array_in(member: bytes) -> npt.NDArray[Any]:
@@ -128,14 +145,16 @@ def to_state(record: Record) -> ChainState:
 
 @dataclass(frozen=True, slots=True)
 class Saver:
-    """Writes snapshots of chains into a folder that exists, each chain at most once in ``every`` seconds.
+    """Writes snapshots of chains to a folder that exists, each chain at most once in ``every`` seconds.
 
-    With an ``owner``, only as long as that one has the lock of the folder.
+    With an ``owner``, only while that process holds the lock of the folder. Every snapshot carries the
+    ``identity`` of the run, its chain and its phase, and one that carries another is refused.
     """
 
     folder: Path
     every: float = 0.0
     owner: str | None = None
+    identity: str = ""
 
     @property
     def has_any(self) -> bool:
@@ -151,13 +170,22 @@ class Saver:
         """The file of a chain in a phase."""
         return self.folder / f"chain-{chain}.{phase}.npz"
 
+    def mark(self, chain: int, phase: str) -> str:
+        """What the snapshots of a chain in a phase carry."""
+        return f"{self.identity} chain {chain} {phase}"
+
+    def read(self, chain: int, phase: str, wanted: Callable[[str], bool] = lambda name: True) -> Record | None:
+        """The last snapshot of a chain in a phase, if there is one; refused if it is another's."""
+        return read_marked(self.path(chain, phase), self.mark(chain, phase), wanted)
+
 
 def saving(saver: Saver | None, chain: int, phase: str) -> Saving | Silent:
     """Of a chain in a phase; without a saver, nothing is written."""
     if saver is None:
         return Silent()
     owner_check = None if saver.owner is None else OwnerCheck(saver.folder, saver.owner)
-    return Saving(saver.path(chain, phase), Clock(saver.every, time.monotonic()), owner_check)
+    clock = Clock(saver.every, time.monotonic())
+    return Saving(saver.path(chain, phase), saver.mark(chain, phase), clock, owner_check)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +193,13 @@ class Saving:
     """The snapshots of one chain in one phase."""
 
     path: Path
+    mark: str
     clock: Clock
     owner_check: OwnerCheck | None = None
 
     def last(self) -> Record | None:
         """The last one, if there is one."""
-        return read(self.path)
+        return read_marked(self.path, self.mark)
 
     def __call__(self, record: Callable[[], Record], now: bool = False) -> None:
         """Between sweeps: asks for the record and writes it if it is time for that, or ``now``."""
@@ -178,7 +207,7 @@ class Saving:
             self.owner_check()
         begin = time.monotonic()
         if now or self.clock.due(begin):
-            write(self.path, record())
+            write(self.path, marked(record(), self.mark))
             self.clock.wrote(begin, time.monotonic())
 
     @contextmanager

@@ -137,5 +137,5 @@ def checks(posterior: Posterior) -> str:
 
 def write(folder: Path, data: Simulated) -> None:
     """The table and its truth."""
-    data.table.to_csv(folder / "table.csv", index=False)
-    data.truth.to_csv(folder / "truth.csv", index=False)
+    _output_folder.write_table(folder / "table.csv", data.table)
+    _output_folder.write_table(folder / "truth.csv", data.truth)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import shutil
 import time
 import warnings
@@ -21,12 +20,12 @@ import numpy as np
 import pandas as pd
 
 from markovblanket import __version__
-from markovblanket._files import locked
+from markovblanket._files import locked, write_json
 from markovblanket.cli import _options as asking
 from markovblanket.cli import _output_folder, _screen
 from markovblanket.cli._options import BadInput
-from markovblanket.fitting import run_folder
 from markovblanket.fitting.estimate import estimate
+from markovblanket.fitting.run_folder import RunFolder
 from markovblanket.posterior import storage
 from markovblanket.posterior.diagnostics import ConvergenceWarning, Diagnostics
 from markovblanket.posterior.posterior import Posterior
@@ -144,9 +143,7 @@ def begun(checkpoint: Path, question: Question) -> Iterator[None]:
             shutil.rmtree(before, ignore_errors=True)
             checkpoint.rename(before)
     checkpoint.mkdir(parents=True)
-    note = checkpoint / f"{run_folder.NOTE}.part"
-    note.write_text(json.dumps(asdict(question), default=str), encoding="utf-8")
-    note.rename(checkpoint / run_folder.NOTE)
+    write_json(RunFolder(checkpoint).question_file, asdict(question))
     try:
         yield
     except BadInput:
@@ -197,10 +194,9 @@ def beware(edges: pd.DataFrame, diagnostics: Diagnostics) -> None:
 def beware_formulas(edges: pd.DataFrame) -> None:
     """Names are not quite what they were."""
     if names := _output_folder.formulas(edges):
-        mark = f"{_output_folder.MARK}{names[0]}"
-        warn(
-            f"{_output_folder.EDGES}: a spreadsheet would take {names[0]!r} for a formula, so it is written as {mark!r}"
-        )
+        written = f"{_output_folder.MARK}{names[0]}"
+        formula = f"a spreadsheet would take {names[0]!r} for a formula"
+        warn(f"{_output_folder.EDGES}: {formula}, so it is written as {written!r}")
 
 
 def estimated(question: Question, checkpoint: Path, log: Log, progress: bool) -> Posterior:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -20,8 +19,8 @@ import click
 import networkx as nx
 import pandas as pd
 
+from markovblanket._files import swap, write_json, write_text, writing
 from markovblanket.cli._options import BadInput
-from markovblanket.posterior import storage
 from markovblanket.posterior.posterior import Posterior
 
 SETTINGS, CHECKPOINT, BEFORE = "settings.json", "checkpoint", "checkpoint~"
@@ -57,7 +56,7 @@ def draft(
         yield new
         refuse(out, files, force, what)
         out.parent.mkdir(parents=True, exist_ok=True)
-        storage.swap(new, out, Path(folder, "old"))
+        swap(new, out, Path(folder, "old"))
 
 
 def refuse(out: Path, files: Collection[str], force: bool, what: str) -> None:
@@ -126,8 +125,7 @@ def link(source: Path, target: Path) -> None:
 
 def write_settings(folder: Path, settings: dict[str, Any]) -> None:
     """As JSON; what JSON does not know, by its description."""
-    text = json.dumps(settings, indent=2, default=str, ensure_ascii=False)
-    (folder / SETTINGS).write_text(text + "\n", encoding="utf-8")
+    write_json(folder / SETTINGS, settings)
 
 
 EDGES, GRAPH, PICTURE, POSTERIOR = "edges.csv", "network.graphml", "network.svg", "posterior"
@@ -151,8 +149,8 @@ def write(folder: Path, posterior: Posterior, edges: pd.DataFrame, rule: dict[st
     """
     if not (folder / POSTERIOR).exists():
         posterior.save(folder / POSTERIOR)
-    inert(edges).to_csv(folder / EDGES, index=False)
-    nx.write_graphml(printable(posterior.graph(**rule)), folder / GRAPH)
+    write_table(folder / EDGES, inert(edges))
+    write_graph(folder / GRAPH, posterior.graph(**rule))
     if possible(PICTURE):
         draw(folder / PICTURE, posterior, rule)
     if possible(REPORT):
@@ -186,8 +184,20 @@ def draw_by(file: Path, picture: Callable[[], Any]) -> None:
 
     with mpl.rc_context({"backend": "svg", "svg.fonttype": "none", "svg.hashsalt": "markovblanket"}):
         figure: Any = picture().figure
-        figure.savefig(file, format="svg", metadata={"Date": None})
+        with writing(file) as image:
+            figure.savefig(image, format="svg", metadata={"Date": None})
         mpl.pyplot.close(figure)
+
+
+def write_table(file: Path, table: pd.DataFrame) -> None:
+    """Write a table as a csv file."""
+    write_text(file, table.to_csv(index=False))
+
+
+def write_graph(file: Path, graph: nx.Graph) -> None:
+    """Write a network as GraphML."""
+    with writing(file) as xml:
+        nx.write_graphml(printable(graph), xml)
 
 
 def printable(graph: nx.Graph) -> nx.Graph:

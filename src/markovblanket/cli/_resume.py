@@ -14,9 +14,9 @@ import joblib
 from markovblanket.cli import _output_folder, _screen
 from markovblanket.cli._fit import UNWRITABLE, Log, Manner, Question, estimated, finished, noted
 from markovblanket.cli._options import BadInput
-from markovblanket.fitting import run_folder
 from markovblanket.fitting.estimate import AUTO
 from markovblanket.fitting.resume import resume, status
+from markovblanket.fitting.run_folder import RunFolder
 from markovblanket.posterior.posterior import Posterior
 
 
@@ -27,12 +27,9 @@ def run(run: Path, draws: int | str | None, budget: int, jobs: int | None, stric
         draws, budget = AUTO, question.run["budget"]
 
     def fit(folder: Path, log: Log) -> Posterior:
-        if not (
-            run / _output_folder.CHECKPOINT / run_folder.PLAN
-        ).is_file():  # it was killed while it read its table
-            return estimated(
-                begun_anew(question, draws, budget), (run / _output_folder.CHECKPOINT).resolve(), log, not quiet
-            )
+        checkpoint = RunFolder(run / _output_folder.CHECKPOINT)
+        if not checkpoint.plan_file.is_file():  # it was killed while it read its table
+            return estimated(begun_anew(question, draws, budget), checkpoint.path.resolve(), log, not quiet)
         log(f"resumed: {status(run).sentence}")
         return resumed(run, draws, budget, jobs or joblib.cpu_count(), not quiet, log)
 
@@ -46,7 +43,7 @@ def begun_anew(question: Question, draws: int | str | None, budget: int) -> Ques
 
 def asked(run: Path) -> Question:
     """The question with which the run was begun."""
-    note = run / _output_folder.CHECKPOINT / run_folder.NOTE
+    note = RunFolder(run / _output_folder.CHECKPOINT).question_file
     try:
         known: dict[str, Any] = json.loads(note.read_text(encoding="utf-8"))
         question = Question(**known)
@@ -75,8 +72,9 @@ def resumed(run: Path, draws: int | str | None, budget: int, jobs: int, progress
 def tell(run: Path) -> int:
     """How far a run is."""
     try:
-        if (plan := run_folder.read(run)) is not None and (told := run_folder.scanned(run, plan)):
-            click.echo(told)
+        folder = RunFolder(run)
+        if (plan := folder.plan()) is not None and (progress := folder.scan_progress(plan)):
+            click.echo(progress)
             return 0
         seen = status(run)
     except (ValueError, OSError) as error:

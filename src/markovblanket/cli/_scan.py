@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import joblib
-import networkx as nx
 import numpy as np
 
 from markovblanket.cli import _options as asking
@@ -90,10 +89,10 @@ def workers(address: str | None) -> Iterator[None]:
 
 def write(out: Path, found: Scan, rule: str) -> list[str]:
     """The edges, the fits, and the network as a graph and as a picture."""
-    _output_folder.inert(found.edges(rule)).to_csv(out / _output_folder.EDGES, index=False)
+    _output_folder.write_table(out / _output_folder.EDGES, _output_folder.inert(found.edges(rule)))
     names = found.fits["query"].map(lambda query: ", ".join(map(str, query)))
-    _output_folder.inert(found.fits.assign(query=names)).to_csv(out / FITS, index=False)
-    nx.write_graphml(_output_folder.printable(found.graph(rule)), out / _output_folder.GRAPH)
+    _output_folder.write_table(out / FITS, _output_folder.inert(found.fits.assign(query=names)))
+    _output_folder.write_graph(out / _output_folder.GRAPH, found.graph(rule))
     if not _output_folder.possible(_output_folder.PICTURE):
         return [_output_folder.EDGES, FITS, _output_folder.GRAPH]
     from markovblanket.plots import whole

@@ -25,8 +25,8 @@ def run(out: Path, force: bool, quiet: bool, **options: Any) -> int:
             made = mb.simulate(**options)
         except (ValueError, MemoryError) as error:
             raise BadInput(str(error)) from error
-        made.table.to_csv(folder / TABLE, index=False)
-        made.truth.to_csv(folder / TRUTH, index=False)
+        _output_folder.write_table(folder / TABLE, made.table)
+        _output_folder.write_table(folder / TRUTH, made.truth)
         settings = {"command": "markovblanket simulate", "version": mb.__version__, **options, "kind": made.kinds}
         _output_folder.write_settings(folder, settings)
     if not quiet:

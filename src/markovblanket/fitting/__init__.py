@@ -1,1 +1,1 @@
-"""From a table to a posterior: the data as the model takes them, the run, its folder, resuming, scans, scikit-learn."""
+"""From a table to a posterior: the data of the model, the run and its folder, resuming, scans, scikit-learn."""

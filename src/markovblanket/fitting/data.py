@@ -1,4 +1,4 @@
-"""What is given: a table, or a scatter matrix, as the model takes it."""
+"""The data of a fit as the model takes them, from a table or a scatter matrix; and their copy in a run folder."""
 
 from __future__ import annotations
 
@@ -9,18 +9,24 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import xarray as xr
 
+from markovblanket._files import DamagedError, check_seal
+from markovblanket.chains import snapshots
 from markovblanket.contracts import Array, Scatter
+from markovblanket.fitting.run_folder import Plan, RunFolder
 from markovblanket.model.copula.latent import Copula
 from markovblanket.model.scatter import checked, from_columns, from_matrix
+from markovblanket.posterior import storage
+from markovblanket.posterior.observed import Observed
 from markovblanket.tables.columns import Column
 from markovblanket.tables.names import Name, coordinates, split
 from markovblanket.tables.table import MixedTable, Standardisation, read, read_mixed
 
 
-@dataclass(frozen=True)
-class Given:
-    """The data as the model takes them, whatever door they came through; a scatter ``matrix`` also as it was."""
+@dataclass(frozen=True, kw_only=True)
+class ModelData:
+    """Scatter, names and typed columns of a fit; a scatter ``matrix`` also as it was given."""
 
     scatter: Scatter
     query: tuple[Name, ...]
@@ -32,7 +38,7 @@ class Given:
     matrix: Array | None = None
 
 
-def understood(
+def model_data(
     table: Any,
     query: Any,
     margins: str,
@@ -40,8 +46,8 @@ def understood(
     scatter: npt.ArrayLike | None,
     n: int | None,
     names: Sequence[Any] | None,
-) -> Given:
-    """Either a table, or a scatter matrix with its number of rows."""
+) -> ModelData:
+    """The data of :func:`markovblanket.estimate`: a table, or a scatter matrix with its number of rows."""
     if query is None:
         raise ValueError("query is missing: name the variables to ask about")
     if (table is None) == (scatter is None):
@@ -53,7 +59,7 @@ def understood(
     if n is not None or names is not None:
         raise ValueError("n and names belong to scatter=...; a table brings its own")
     if margins in ("auto", "rank"):
-        return _from_mixed(table, query, kinds, margins)
+        return from_mixed_table(read_mixed(table, query, kinds), margins)
     if margins != "gaussian":
         raise ValueError(f"margins={margins!r}: known are 'auto', 'rank' and 'gaussian'")
     if kinds is not None:
@@ -61,35 +67,40 @@ def understood(
     return from_table(table, query)
 
 
-def from_table(table: Any, query: Any) -> Given:
-    """Columns standardised to mean 0 and mean square 1."""
+def from_table(table: Any, query: Any) -> ModelData:
+    """A table of numbers, its columns standardised to mean 0 and mean square 1."""
     data = read(table, query)
     X1, X2 = (Standardisation.of(X, names).apply(X) for X, names in ((data.X1, data.query), (data.X2, data.rest)))
-    return Given(from_columns(X1, X2), data.query, data.rest, fingerprint_of(data.X1, data.X2), data.as_mixed())
+    return ModelData(
+        scatter=from_columns(X1, X2),
+        query=data.query,
+        rest=data.rest,
+        fingerprint=fingerprint_of(data.X1, data.X2),
+        table=data.as_mixed(),
+    )
 
 
-def as_they_are(table: MixedTable) -> Given:
-    """The same, of a table that was read before."""
-    given = from_table(np.column_stack([column.values for column in table.columns]), list(range(len(table.query))))
-    return replace(given, query=table.query, rest=table.rest, table=table)
+def from_mixed_table(table: MixedTable, margins: str) -> ModelData:
+    """A table whose kinds are known: behind a Gaussian copula, or, with margins "gaussian", as it is."""
+    if margins == "gaussian":
+        values = np.column_stack([column.values for column in table.columns])
+        return replace(
+            from_table(values, list(range(len(table.query)))), query=table.query, rest=table.rest, table=table
+        )
+    copula = Copula.of(table.columns, len(table.query), by_rank=margins == "rank")
+    return ModelData(
+        scatter=copula.scatter(copula.start()) if copula.moves else from_columns(copula.X1, copula.X2),
+        query=table.query,
+        rest=table.rest,
+        fingerprint=fingerprint_of(*(column.values for column in table.columns)),
+        table=table,
+        latent=copula if copula.moves else None,
+        margins=margins,
+    )
 
 
-def _from_mixed(table: Any, query: Any, kinds: Mapping[Any, Any] | None, margins: str) -> Given:
-    """A Gaussian copula of columns of any kind, with gaps."""
-    return in_copula(read_mixed(table, query, kinds), margins)
-
-
-def in_copula(data: MixedTable, margins: str) -> Given:
-    """The same, of a table whose kinds are known."""
-    copula = Copula.of(data.columns, len(data.query), by_rank=margins == "rank")
-    latent = copula if copula.moves else None
-    scatter = copula.scatter(copula.start()) if copula.moves else from_columns(copula.X1, copula.X2)
-    fingerprint = fingerprint_of(*(column.values for column in data.columns))
-    return Given(scatter, data.query, data.rest, fingerprint, data, latent, margins)
-
-
-def from_scatter(matrix: Any, n: int | None, query: Any, names: Sequence[Any] | None) -> Given:
-    """A scatter matrix as given, query first; a frame brings its names."""
+def from_scatter(matrix: Any, n: int | None, query: Any, names: Sequence[Any] | None) -> ModelData:
+    """A scatter matrix with the query variables first; a frame brings its names."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n < 2**53:
         raise ValueError(
             f"n={n!r}: a scatter matrix needs its number of rows, a whole number, at least 1 and below 2^53"
@@ -106,11 +117,12 @@ def from_scatter(matrix: Any, n: int | None, query: Any, names: Sequence[Any] | 
     scatter = from_matrix(S[np.ix_(order, order)], int(n), len(chosen))
     rowless = tuple(Column(name, "continuous", np.empty(0)) for name in (*chosen, *rest))
     table = MixedTable(rowless, chosen, rest, labels, np.arange(0))
-    return Given(scatter, chosen, rest, fingerprint_of(S), table, matrix=S)
+    fingerprint = fingerprint_of(S)
+    return ModelData(scatter=scatter, query=chosen, rest=rest, fingerprint=fingerprint, table=table, matrix=S)
 
 
 def _refuse_other_order(matrix: Any) -> None:
-    """A frame whose rows have the names of its columns has them in the same order."""
+    """Refuse a frame whose rows have the names of its columns in another order."""
     if not hasattr(matrix, "index") or not hasattr(matrix, "columns"):
         return
     rows, columns = list(matrix.index), list(matrix.columns)
@@ -119,7 +131,7 @@ def _refuse_other_order(matrix: Any) -> None:
 
 
 def fingerprint_of(*arrays: Array) -> str:
-    """A hash by which the same data are known again."""
+    """SHA-256 of arrays, shapes included, by which the same data are recognised."""
     found = hashlib.sha256()
     for array in arrays:
         found.update(str(array.shape).encode())
@@ -127,6 +139,26 @@ def fingerprint_of(*arrays: Array) -> str:
     return found.hexdigest()
 
 
-def digest(text: str) -> str:
-    """The same of words."""
-    return hashlib.sha256(text.encode()).hexdigest()
+# The copy in a run folder ---------------------------------------------------------------------------------
+
+
+def write(made: ModelData, folder: RunFolder) -> None:
+    """Write the data to the folder of a run."""
+    latent = np.empty((1, 1, made.table.n, 0))
+    table = Observed.of(made.table, made.margins, [], latent).to_datasets()["table"]
+    storage.write_group(folder.table, table)
+    if made.matrix is not None:
+        snapshots.write(folder.matrix, {"matrix": made.matrix})
+
+
+def read_copy(folder: RunFolder, plan: Plan) -> ModelData:
+    """The data of the run in a folder, if they are those of its plan."""
+    check_seal(folder.table)
+    table = Observed.from_datasets(storage.read_group(folder.table), xr.Dataset({"latent": ((), 0.0)})).table
+    if matrix := snapshots.read(folder.matrix):
+        made = from_scatter(snapshots.entry(matrix, "matrix"), plan["data"]["n"], list(table.query), table.order)
+    else:
+        made = from_mixed_table(table, plan["margins"])
+    if made.fingerprint != plan["data"]["sha256"]:
+        raise DamagedError(f"{folder.path} is damaged: its copy of the data is not what it was")
+    return made

@@ -1,4 +1,4 @@
-"""The front door: a table and the names of its query variables in, a posterior out."""
+""":func:`estimate`: a table and the names of its query variables in, a posterior out."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ import numpy.typing as npt
 from markovblanket._determinism import checked_seed, one_thread
 from markovblanket.chains.run import Schedule, require_count, require_jobs
 from markovblanket.contracts import Prior, Problem, Solver
-from markovblanket.fitting import run_folder
-from markovblanket.fitting.data import Given, understood
+from markovblanket.fitting.data import ModelData, model_data
 from markovblanket.fitting.keep import decide
+from markovblanket.fitting.run_folder import RunFolder, require_path, seed_in
 from markovblanket.fitting.task import Task, described
 from markovblanket.posterior.posterior import Posterior
-from markovblanket.priors import Horseshoe, Laplace, Normal, SpikeSlab
-from markovblanket.solvers import Dense, Dual
+from markovblanket.priors import PRIORS
+from markovblanket.solvers import SOLVERS
 
-PRIORS = {"horseshoe": Horseshoe, "laplace": Laplace, "normal": Normal, "spike-slab": SpikeSlab}
-AUTO, FIRST = "auto", 1000
-SOLVERS = {"dual": Dual, "dense": Dense}
+AUTO = "auto"
+# Draws of the first round of ``draws="auto"``.
+FIRST_DRAWS = 1000
 
 
 def estimate(
@@ -127,18 +127,27 @@ def estimate(
     >>> sorted(posterior.blanket())
     ['Q1', 'Q2']
     """
-    run_folder.refuse_no_path(checkpoint)
+    require_path(checkpoint)
     require_jobs(n_jobs)
     schedule, most = _schedules(warmup, draws, thin, budget, checkpoint)
-    seeds = np.random.SeedSequence(run_folder.seed_of(checkpoint, checked_seed(seed)))
+    seeds = np.random.SeedSequence(seed_in(checkpoint, checked_seed(seed)))
     parts = chosen(prior, PRIORS, "prior", Prior), chosen(solver, SOLVERS, "solver", Solver)
     with one_thread:  # as in the chains: the last bits must not depend on the number of cores
-        given = understood(table, query, margins, kinds, scatter, n, names)
-    problem = problem_of(given, *parts)
-    keeping = decide(keep, named, (given.query, given.rest), chains, most)
+        data = model_data(table, query, margins, kinds, scatter, n, names)
+    problem = problem_of(data, *parts)
+    keeping = decide(keep, named, (data.query, data.rest), chains, most)
     declared = None if kinds is None else {str(name): _plain(kind) for name, kind in kinds.items()}
-    settings = described(given, {"prior": problem.prior, "solver": problem.solver}) | {"kinds": declared}
-    task = Task(problem, given, settings, schedule, keeping, chains, seeds, second_look)
+    settings = described(data, {"prior": problem.prior, "solver": problem.solver}) | {"kinds": declared}
+    task = Task(
+        problem=problem,
+        data=data,
+        settings=settings,
+        schedule=schedule,
+        keeping=keeping,
+        chains=chains,
+        seeds=seeds,
+        second_look=second_look,
+    )
     if draws == AUTO:
         return task.run_until_converged(budget, n_jobs, progress, checkpoint)
     return task.run(n_jobs, progress, checkpoint)
@@ -153,18 +162,18 @@ def _schedules(
             raise ValueError(f"draws={draws!r}: a whole number, or {AUTO!r}")
         return Schedule(warmup, draws, thin), Schedule(warmup, draws, thin)
     require_count("budget", budget, 1)
-    begun = None if checkpoint is None else run_folder.read(checkpoint)
-    first = Schedule(warmup, FIRST if begun is None else begun["draws"], thin)
+    begun = None if checkpoint is None else RunFolder(Path(checkpoint)).plan()
+    first = Schedule(warmup, FIRST_DRAWS if begun is None else begun["draws"], thin)
     if first.sweeps > budget:
         raise ValueError(f"budget={budget}: {warmup} sweeps of warm-up and {first.draws} draws are more than that")
     doublings = int(math.log2((budget - warmup) / (first.draws * thin)))
     return first, replace(first, draws=first.draws * 2**doublings)
 
 
-def problem_of(given: Given, prior: Prior, solver: Solver) -> Problem:
+def problem_of(data: ModelData, prior: Prior, solver: Solver) -> Problem:
     """Scatter, prior and solver together, the prior fitted to the size of the data."""
-    sized = prior.for_data(len(given.query), len(given.rest), given.scatter.n)
-    return Problem(given.scatter, sized, solver, given.latent)
+    sized = prior.for_data(len(data.query), len(data.rest), data.scatter.n)
+    return Problem(data.scatter, sized, solver, data.latent)
 
 
 def chosen(choice: Any, known: dict[str, Any], role: str, contract: type) -> Any:

@@ -38,22 +38,22 @@ class Keeping:
 
     @property
     def settings(self) -> dict[str, str]:
-        """As the settings tell it."""
+        """What the settings of the posterior record."""
         return {"asked": self.asked, "kept": self.kept, "why": self.why}
 
-    def told_in(self, folder: Path) -> dict[str, str]:
-        """The same in the checkpoint of that folder: what is inside goes by its place there, as both may move."""
+    def settings_in(self, folder: Path) -> dict[str, str]:
+        """As the plan in that folder records it: draws inside the folder by a relative path, as both may move."""
         inside = self.kept == "disk" and Path(self.asked).is_relative_to(folder)
         return self.settings | ({"asked": str(Path(self.asked).relative_to(folder))} if inside else {})
 
     @classmethod
-    def of(cls, told: Mapping[str, str], folder: Path, named: npt.NDArray[np.intp] | None) -> Keeping:
-        """From what the checkpoint of that folder tells."""
-        asked = str(folder.resolve() / told["asked"]) if told["kept"] == "disk" else told["asked"]
-        return cls(asked, told["kept"], told["why"], named)
+    def of(cls, recorded: Mapping[str, str], folder: Path, named: npt.NDArray[np.intp] | None) -> Keeping:
+        """From what the plan in that folder records."""
+        asked = str(folder.resolve() / recorded["asked"]) if recorded["kept"] == "disk" else recorded["asked"]
+        return cls(asked, recorded["kept"], recorded["why"], named)
 
     def keep(self, draws: int, saver: Saver | None = None) -> Keep:
-        """For the chains. A folder is claimed now, unless the run goes on there."""
+        """What the chains keep. A folder for draws is claimed now, unless the run goes on there."""
         if self.kept == "draws":
             return KeepDraws(draws)
         summary = KeepSummary(draws, self.named)

@@ -1,33 +1,24 @@
-"""Runs that were stopped: go on with them, look at them, add draws."""
+"""Resume a run that was stopped, read it, ask how far it is, or add draws to it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
-from markovblanket import _files
-from markovblanket._determinism import one_thread
-from markovblanket._files import DamagedError, is_running
 from markovblanket.chains import snapshots
 from markovblanket.chains.run import SAMPLING, WARMUP, Schedule, still_kept
 from markovblanket.chains.snapshots import Record, Saver, part
 from markovblanket.chains.stores import EFFORT, KeepDraws, MemoryStore
-from markovblanket.contracts import Array, Problem
-from markovblanket.fitting import run_folder
-from markovblanket.fitting.data import Given, as_they_are, from_scatter, in_copula
-from markovblanket.fitting.estimate import AUTO, PRIORS, SOLVERS
-from markovblanket.fitting.keep import Keeping
-from markovblanket.fitting.run_folder import Plan
-from markovblanket.fitting.task import Task
+from markovblanket.contracts import Array
+from markovblanket.fitting.estimate import AUTO
+from markovblanket.fitting.run_folder import RunFolder
+from markovblanket.fitting.task import Task, schedule_in
 from markovblanket.posterior import posterior
-from markovblanket.posterior.observed import Observed
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.posterior.summaries import convergence
 
@@ -72,15 +63,15 @@ def resume(
     >>> bool((longer.W12[:, :400] == short.W12).all()), longer
     (True, <Posterior: 1 query and 5 other variables, 4 chains of 600 draws>)
     """
-    folder = run_folder.located(folder)
-    task = _task_in(folder)
+    run = RunFolder.at(folder)
+    task = Task.read(run)
     if draws == AUTO:
-        return task.run_until_converged(budget, n_jobs, progress, folder)
+        return task.run_until_converged(budget, n_jobs, progress, run.path)
     if isinstance(draws, str):
         raise ValueError(f"draws={draws!r}: a whole number, or {AUTO!r}")
     if draws is not None:
         task = replace(task, schedule=replace(task.schedule, draws=draws))
-    return task.run(n_jobs, progress, folder)
+    return task.run(n_jobs, progress, run.path)
 
 
 def load(path: str | Path) -> Posterior:
@@ -89,72 +80,26 @@ def load(path: str | Path) -> Posterior:
     Of a run that has not ended, these are the draws that all its chains have in their last snapshots. If it keeps
     a summary, nothing can be read before its end.
     """
-    path = run_folder.located(path)
-    if run_folder.read(path) is None:
+    run = RunFolder.at(path)
+    if run.plan() is None:
         return posterior.load(path)
-    seen, task = status(path), _task_in(path)
+    seen, task = status(run.path), Task.read(run)
     if seen.finished:
-        return resume(path, progress=False)
+        return resume(run.path, progress=False)
     least = int(seen.chains["draws"].min())
     if task.keeping.kept != "draws" or not least:
-        raise ValueError(f"{path} cannot be read yet: {seen.sentence}")
-    stores = [_drawn(Path(path), chain, task.schedule) for chain in range(task.chains)]
+        raise ValueError(f"{run.path} cannot be read yet: {seen.sentence}")
+    saver = run.saver(run.plan_of_one_run())
+    stores = [_drawn(saver, chain, task.schedule) for chain in range(task.chains)]
     return task.posterior(KeepDraws(least).gather([store.first(least) for store in stores]))
 
 
-def _drawn(folder: Path, chain: int, schedule: Schedule) -> MemoryStore:
+def _drawn(saver: Saver, chain: int, schedule: Schedule) -> MemoryStore:
     """What a chain has drawn so far; some chains may have grown already, and others not yet."""
     store = MemoryStore(schedule.draws)
-    if (record := snapshots.read(Saver(folder).path(chain, SAMPLING))) is not None:
+    if (record := saver.read(chain, SAMPLING)) is not None:
         store.unpack(still_kept(part("store", record), schedule))
     return store
-
-
-# The task of a folder ---------------------------------------------------------------------------------
-
-
-def _task_in(folder: str | Path) -> Task:
-    """The run that was begun there."""
-    plan = run_folder.read(folder)
-    if plan is None:
-        raise FileNotFoundError(f"{folder} has no checkpoint: there is no {run_folder.PLAN}")
-    if told := run_folder.scanned(folder, plan):
-        raise ValueError(told)
-    with one_thread:  # as when it was begun
-        given = _given_in(Path(folder), plan)
-    solver, prior = (_known(plan[role], names, role) for role, names in (("solver", SOLVERS), ("prior", PRIORS)))
-    named = None if plan["named"] is None else np.array(plan["named"], dtype=np.intp).reshape(-1, 2)
-    keeping = Keeping.of(plan["keep"], Path(folder), named)
-    settings = {name: plan[name] for name in ("data", "margins", "prior", "solver", "versions", "kinds")}
-    schedule = Schedule(*(plan[name] for name in ("warmup", "draws", "thin")))
-    seeds = np.random.SeedSequence(int(plan["seed"]))
-    problem = Problem(given.scatter, prior, solver, given.latent)
-    again = plan["second_look"]["asked"]
-    return Task(problem, given, settings, schedule, keeping, plan["chains"], seeds, again)
-
-
-def _given_in(folder: Path, plan: Plan) -> Given:
-    """The data, from their copy."""
-    _files.check_seal(folder / run_folder.TABLE)
-    whole = xr.open_zarr(folder / run_folder.TABLE, consolidated=True, chunks=None).load()
-    table = Observed.from_datasets(whole, xr.Dataset({"latent": ((), 0.0)})).table
-    if matrix := snapshots.read(folder / run_folder.MATRIX):
-        given = from_scatter(snapshots.entry(matrix, "matrix"), plan["data"]["n"], list(table.query), table.order)
-    elif plan["margins"] == "gaussian":
-        given = as_they_are(table)
-    else:
-        given = in_copula(table, plan["margins"])
-    if given.fingerprint != plan["data"]["sha256"]:
-        raise DamagedError(f"{folder} is damaged: its copy of the data is not what it was")
-    return given
-
-
-def _known(described: Mapping[str, Any], names: Mapping[str, Any], role: str) -> Any:
-    """A prior or a solver of this package, made again from its description."""
-    kinds = {kind.__name__: kind for kind in names.values()}
-    if (name := described["name"]) not in kinds:
-        raise ValueError(f"the {role} {name} is not of this package: go on by the same call of estimate")
-    return kinds[name](**described["options"])
 
 
 # How far it is ----------------------------------------------------------------------------------------
@@ -201,25 +146,21 @@ class Status:
 
 def status(folder: str | Path) -> Status:
     """How far a run with a checkpoint has come, as of its last snapshots; it may be running meanwhile."""
-    folder = run_folder.located(folder)
-    plan = run_folder.read(folder)
-    if plan is None:
-        raise FileNotFoundError(f"{folder} has no checkpoint: there is no {run_folder.PLAN}")
-    if told := run_folder.scanned(folder, plan):
-        raise ValueError(told)
-    schedule = Schedule(*(plan[name] for name in ("warmup", "draws", "thin")))
-    seen = [_reached(Path(folder), chain, schedule) for chain in range(plan["chains"])]
+    run = RunFolder.at(folder)
+    plan = run.plan_of_one_run()
+    schedule, saver = schedule_in(plan), run.saver(plan)
+    seen = [_reached(saver, chain, schedule) for chain in range(plan["chains"])]
     chains = pd.DataFrame([row for row, _ in seen]).rename_axis("chain")
     rhat = _agreement([draws for _, draws in seen])
-    return Status(is_running(Path(folder)), chains, schedule.sweeps, schedule.draws, rhat)
+    return Status(run.is_running, chains, schedule.sweeps, schedule.draws, rhat)
 
 
-def _reached(folder: Path, chain: int, schedule: Schedule) -> tuple[dict[str, Any], Array]:
-    """Where a chain is, and the draws of what is watched: (draw, quantity)."""
+def _reached(saver: Saver, chain: int, schedule: Schedule) -> tuple[dict[str, Any], Array]:
+    """Where a chain is, and the draws of the quantities that are watched: (draw, quantity)."""
     for phase in (SAMPLING, WARMUP):
-        path = Saver(folder).path(chain, phase)
-        if record := snapshots.read(path, _is_watched):
-            count, age = int(snapshots.entry(record, "count")), time.time() - path.stat().st_mtime
+        if record := saver.read(chain, phase, _is_watched):
+            age = time.time() - saver.path(chain, phase).stat().st_mtime
+            count = int(snapshots.entry(record, "count"))
             kept = max(0, count - schedule.warmup) // schedule.thin
             return {"phase": phase, "sweeps": count, "draws": kept, "seconds_ago": round(age, 1)}, _watched(record)
     return {"phase": "waiting", "sweeps": 0, "draws": 0, "seconds_ago": np.nan}, np.empty((0, 0))

@@ -1,140 +1,216 @@
-"""The folder of a run that can go on: what was asked and of what data, beside the snapshots of its chains."""
+"""The folder of a run that can be resumed: every path in it, its plan, its lock, and what it refuses.
+
+A folder holds the plan (what was asked, of which data), a copy of the data, and a snapshot of every chain; that of
+a scan holds a file for each fit instead. Everything is written by :mod:`markovblanket._files`. A folder may come
+from somebody else: the plan carries a checksum, and every snapshot the identity of its run.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from markovblanket import _files
-from markovblanket._files import DRAFTS, LOCK, DamagedError, locked
+from markovblanket._files import (
+    DRAFTS,
+    LOCK,
+    DamagedError,
+    is_running,
+    locked,
+    seal,
+    sha256_of_text,
+    write_text,
+)
 from markovblanket.chains.snapshots import Saver
 from markovblanket.chains.streaming import can_grow
-from markovblanket.posterior import storage
-
-PLAN, TABLE, MATRIX, NOTE = "plan.json", "table.zarr", "scatter.npz", "note.json"
-INSIDE = "checkpoint"
-# Of a scan: what each fit has found.
-FITS = "fits"
-FORMAT = 2
-# Seconds between snapshots, at least.
-EVERY = 10.0
-# What may differ: words that follow from the rest, and versions of packages other than this one.
-FREE = ("keep.why", "versions.numpy", "versions.scipy", "versions.python")
+from markovblanket.posterior.storage import plain
 
 Plan = dict[str, Any]
 
-
-@contextmanager
-def held(folder: str | Path | None) -> Iterator[Saver | None]:
-    """A saver in a folder that is new or that of a run, if one is named; meanwhile nobody else may have it."""
-    if folder is None:
-        yield None
-        return
-    folder = Path(folder).resolve()
-    _refuse_foreign(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder) as owner:
-        for draft in (*folder.glob(DRAFTS), *(folder / FITS).glob(DRAFTS)):  # of processes that were killed
-            draft.unlink(missing_ok=True)
-        yield Saver(folder, EVERY, owner)
+# What this version reads and writes; a folder of another one is refused.
+FORMAT = 3
+SECONDS_BETWEEN_SNAPSHOTS = 10.0
+# The name of a run's folder inside the output folder of the command line.
+INSIDE = "checkpoint"
+# What may differ when a run goes on: words that follow from the rest, and versions of other packages.
+FREE = ("keep.why", "versions.numpy", "versions.scipy", "versions.python")
 
 
-def begin(folder: Path, plan: Mapping[str, Any], write_data: Callable[[Path], None]) -> None:
-    """A new run, or the same one again; another one is refused."""
-    begun = read(folder)
-    if begun is None:
-        _prepare(folder, write_data)
-    else:
-        _refuse_other(folder, begun, plan)
-    _write(folder, plan)
+@dataclass(frozen=True)
+class RunFolder:
+    """The folder of a run, and all paths in it."""
+
+    path: Path
+
+    @classmethod
+    def at(cls, path: str | Path) -> RunFolder:
+        """The run in that folder, or in the ``checkpoint`` inside an output folder of the command line."""
+        inside = cls(Path(path) / INSIDE)
+        return inside if inside.plan_file.is_file() else cls(Path(path))
+
+    # Paths ------------------------------------------------------------------------------------------------
+
+    @property
+    def plan_file(self) -> Path:
+        """What was asked, with a checksum."""
+        return self.path / "plan.json"
+
+    @property
+    def question_file(self) -> Path:
+        """What the command line was asked, before there is a plan."""
+        return self.path / "note.json"
+
+    @property
+    def table(self) -> Path:
+        """A copy of the table, as a zarr group with a seal."""
+        return self.path / "table.zarr"
+
+    @property
+    def matrix(self) -> Path:
+        """A copy of the scatter matrix, if there was one."""
+        return self.path / "scatter.npz"
+
+    @property
+    def fits(self) -> Path:
+        """What each fit of a scan has found, a file per fit."""
+        return self.path / "fits"
+
+    # The plan ---------------------------------------------------------------------------------------------
+
+    def plan(self) -> Plan | None:
+        """The plan of the run, checked; None if no run was begun here."""
+        if not self.plan_file.is_file():
+            return None
+        try:
+            plan = json.loads(self.plan_file.read_text(encoding="utf-8"))
+        except (json.JSONDecodeError, UnicodeDecodeError) as broken:
+            raise DamagedError(f"{self.plan_file} is damaged: {broken}") from None
+        found = plan.pop("format", None) if isinstance(plan, dict) else None
+        if found != FORMAT:
+            raise ValueError(
+                f"{self.path} was written by another version of markovblanket (format {found!r}, and this one reads "
+                f"{FORMAT}): fit again, or go on with that version"
+            )
+        if plan.pop("sha256", None) != _digest(plan):
+            raise DamagedError(f"{self.plan_file} is damaged: it is not what was written")
+        return plan
+
+    def plan_of_one_run(self) -> Plan:
+        """The plan; refuses a folder without one, and that of a scan."""
+        plan = self.plan()
+        if plan is None:
+            raise FileNotFoundError(f"{self.path} has no checkpoint: there is no {self.plan_file.name}")
+        if progress := self.scan_progress(plan):
+            raise ValueError(progress)
+        return plan
+
+    def scan_progress(self, plan: Plan) -> str | None:
+        """How far a scan is, as a sentence; None if the folder is that of a single run."""
+        if "scan" not in plan:
+            return None
+        done, wanted = len(list(self.fits.glob("*.npz"))), plan["scan"]
+        return f"{self.path}: a scan, {done:,} of {wanted:,} fits done; if it has stopped, the same call goes on"
+
+    def begin(self, plan: Mapping[str, Any], write_data: Callable[[RunFolder], None]) -> Saver:
+        """Begin a run here, or go on with the same one; another one is refused. Returns what saves its chains.
+
+        The data are written before the plan: with that, the folder is whole.
+        """
+        begun, plan = self.plan(), _as_json(plan)
+        if begun is None:
+            self._write_data(write_data)
+        else:
+            _refuse_other(self.path, begun, plan)
+        self._write_plan(plan)
+        return self.saver(plan)
+
+    def _write_data(self, write_data: Callable[[RunFolder], None]) -> None:
+        shutil.rmtree(self.table, ignore_errors=True)
+        self.matrix.unlink(missing_ok=True)
+        write_data(self)
+        if self.table.exists():  # a scan has none
+            seal(self.table)
+
+    def _write_plan(self, plan: Plan) -> None:
+        whole = {"format": FORMAT, **plan, "sha256": _digest(plan)}
+        write_text(self.plan_file, json.dumps(whole, indent=2) + "\n")
+
+    # The chains -------------------------------------------------------------------------------------------
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a process is at work here."""
+        return is_running(self.path)
+
+    def saver(self, plan: Plan) -> Saver:
+        """Reads and writes the snapshots of the run of this plan; writes only while this process has the lock."""
+        owner = (self.path / LOCK).read_text(encoding="utf-8").strip() if self.is_running else None
+        return Saver(self.path, SECONDS_BETWEEN_SNAPSHOTS, owner, identity(plan))
+
+    @contextmanager
+    def held(self) -> Iterator[RunFolder]:
+        """This folder, made if it is absent, while no other process may run in it."""
+        folder = RunFolder(self.path.resolve())
+        folder.refuse_foreign()
+        folder.path.mkdir(parents=True, exist_ok=True)
+        with locked(folder.path):
+            for draft in (*folder.path.glob(DRAFTS), *folder.fits.glob(DRAFTS)):  # of processes that were killed
+                draft.unlink(missing_ok=True)
+            yield folder
+
+    def refuse_foreign(self) -> None:
+        """Refuse a folder that is neither absent, nor empty, nor that of a run."""
+        if not self.path.exists() or (self.path.is_dir() and self.plan_file.is_file()):
+            return
+        # A run that was stopped before it had a plan has left no more than these.
+        drafts = {draft.name for draft in self.path.glob(DRAFTS)}
+        ours = {LOCK, self.table.name, self.matrix.name, self.question_file.name, *drafts}
+        if not self.path.is_dir() or not {entry.name for entry in self.path.iterdir()} <= ours:
+            raise FileExistsError(f"{self.path} exists and has no checkpoint; choose another folder")
 
 
-def _prepare(folder: Path, write_data: Callable[[Path], None]) -> None:
-    """The data, before the plan: with that, the folder is whole."""
-    shutil.rmtree(folder / TABLE, ignore_errors=True)
-    (folder / MATRIX).unlink(missing_ok=True)
-    write_data(folder)
-    if (folder / TABLE).exists():  # a scan has none
-        _files.seal(folder / TABLE)
-
-
-def _write(folder: Path, plan: Mapping[str, Any]) -> None:
-    """The plan, at once."""
-    draft = folder / f"{PLAN}.part"
-    known = json.loads(json.dumps(plan, default=storage.plain))
-    text = json.dumps({"format": FORMAT, **known, "sha256": _digest(known)}, indent=2)
-    draft.write_text(f"{text}\n", encoding="utf-8")
-    draft.replace(folder / PLAN)
-
-
-def _digest(plan: Plan) -> str:
-    """By which a plan is known to be what was written."""
-    return hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()
-
-
-def located(folder: str | Path) -> Path:
-    """The folder itself, or the one inside it in which the command line has its checkpoints."""
-    inside = Path(folder) / INSIDE
-    return inside if (inside / PLAN).is_file() else Path(folder)
-
-
-def read(folder: str | Path) -> Plan | None:
-    """The plan of a run; None if none was begun there."""
-    path = Path(folder) / PLAN
-    if not path.is_file():
-        return None
-    try:
-        plan = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as broken:
-        raise DamagedError(f"{path} is damaged: {broken}") from None
-    if not isinstance(plan, dict) or plan.pop("format", None) != FORMAT:
-        raise ValueError(f"{folder} was written in another format than this version reads ({FORMAT})")
-    if plan.pop("sha256", None) != _digest(plan):
-        raise DamagedError(f"{path} is damaged: it is not what was written")
-    return plan
-
-
-def scanned(folder: str | Path, plan: Plan) -> str | None:
-    """How far a scan is, in a line; None if the folder is that of a single run."""
-    if "scan" not in plan:
-        return None
-    done = len(list((Path(folder) / FITS).glob("*.npz")))
-    return f"{folder}: a scan, {done:,} of {plan['scan']:,} fits done; if it has stopped, the same call goes on"
-
-
-def seed_of(folder: str | Path | None, seed: int | None) -> int | None:
+def seed_in(folder: str | Path | None, seed: int | None) -> int | None:
     """The seed that was asked for; if none was, that of the run in the folder."""
-    plan = read(folder) if folder is not None and seed is None else None
+    plan = RunFolder(Path(folder)).plan() if folder is not None and seed is None else None
     return int(plan["seed"]) if plan else seed
 
 
-# What is refused --------------------------------------------------------------------------------------
-
-
-def refuse_no_path(folder: object) -> None:
-    """Refuse what names no folder."""
+def require_path(folder: object) -> None:
+    """Refuse a ``checkpoint`` that is not the path of a folder."""
     if folder is not None and (not isinstance(folder, str | Path) or folder == ""):
         raise TypeError(f"checkpoint={folder!r}: must be the path of a folder")
 
 
-def _refuse_foreign(folder: Path) -> None:
-    """Refuse what is neither absent, nor empty, nor the folder of a run."""
-    if not folder.exists() or (folder.is_dir() and (folder / PLAN).is_file()):
-        return
-    # A run that was stopped before it had a plan has left no more than these; the note is that of who began it.
-    ours = {LOCK, TABLE, MATRIX, NOTE, f"{PLAN}.part", *(draft.name for draft in folder.glob(DRAFTS))}
-    if not folder.is_dir() or not {entry.name for entry in folder.iterdir()} <= ours:
-        raise FileExistsError(f"{folder} exists and has no checkpoint; choose another folder")
+def identity(plan: Plan) -> str:
+    """What every snapshot of a run carries: a hash of all on which its numbers depend.
+
+    Not of the number of draws, as a run may grow.
+    """
+    free = {*FREE, "keep.asked", "draws"}
+    return sha256_of_text(repr(sorted((name, value) for name, value in _flat(plan).items() if name not in free)))
 
 
-def _refuse_other(folder: Path, begun: Mapping[str, Any], plan: Mapping[str, Any]) -> None:
-    """Refuse to go on with another run, and say in what it differs."""
-    there, here = _flat(begun), _flat(json.loads(json.dumps(plan, default=storage.plain)))
+# Comparing plans --------------------------------------------------------------------------------------------
+
+
+def _as_json(plan: Mapping[str, Any]) -> Plan:
+    """A plan as it is read back from its file."""
+    made: Plan = json.loads(json.dumps(plan, default=plain))
+    return made
+
+
+def _digest(plan: Plan) -> str:
+    """SHA-256 of a plan."""
+    return sha256_of_text(json.dumps(plan, sort_keys=True))
+
+
+def _refuse_other(folder: Path, begun: Plan, plan: Plan) -> None:
+    """Refuse to go on with another run, and say how it differs."""
+    there, here = _flat(begun), _flat(plan)
     free = {*FREE, "keep.asked"} if here["keep.kept"] != "disk" else {*FREE}
     if there.get("draws", 0) < here["draws"]:
         free.add("draws")
@@ -159,12 +235,12 @@ def _require_growth(folder: Path, kept: str, draws: int, more: int) -> None:
 
 
 def _difference(name: str, there: Any, here: Any) -> str:
-    """In words."""
+    """Describe the difference of one setting between two plans."""
     return "its data are others" if name == "data.sha256" else f"{name} is {there!r} there, {here!r} here"
 
 
 def _flat(plan: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """Names with dots.
+    """A nested plan as one level, its names joined by dots.
 
     >>> _flat({"prior": {"name": "Laplace"}, "draws": 10})
     {'prior.name': 'Laplace', 'draws': 10}

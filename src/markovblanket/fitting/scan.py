@@ -14,22 +14,24 @@ import numpy as np
 import pandas as pd
 
 from markovblanket._determinism import checked_seed, one_thread
-from markovblanket._files import DamagedError
+from markovblanket._files import DamagedError, sha256_of_text
 from markovblanket.chains import snapshots
 from markovblanket.chains.processes import all_done, shipped
 from markovblanket.chains.progress import counted
 from markovblanket.chains.run import Schedule, require_count, require_jobs
 from markovblanket.chains.snapshots import Record
 from markovblanket.contracts import Array, Prior, Solver
-from markovblanket.fitting import run_folder
-from markovblanket.fitting.data import Given, as_they_are, digest, fingerprint_of, in_copula
-from markovblanket.fitting.estimate import PRIORS, SOLVERS, chosen, problem_of
+from markovblanket.fitting.data import fingerprint_of, from_mixed_table
+from markovblanket.fitting.estimate import chosen, problem_of
 from markovblanket.fitting.keep import Keeping
-from markovblanket.fitting.task import Task, described, require_wish
+from markovblanket.fitting.run_folder import RunFolder, seed_in
+from markovblanket.fitting.task import Task, described, require_second_look
 from markovblanket.posterior import edges as edgetable
 from markovblanket.posterior import html
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.posterior.summaries import likelier, take
+from markovblanket.priors import PRIORS
+from markovblanket.solvers import SOLVERS
 from markovblanket.tables.columns import Column
 from markovblanket.tables.names import Name, names_asked, split
 from markovblanket.tables.table import MixedTable, about, read_numbers, read_whole
@@ -98,13 +100,20 @@ def scan(
     """
     require_count("chains", chains, 1)
     require_jobs(n_jobs)
-    require_wish(second_look)
-    parts = chosen(prior, PRIORS, "prior", Prior), chosen(solver, SOLVERS, "solver", Solver)
+    require_second_look(second_look)
     whole, sets = _understood(table, queries, margins, kinds)
     again = False if isinstance(queries, str) and second_look == "auto" else second_look
-    fits = Fits.of(whole, margins, *parts, Schedule(warmup, draws, thin), chains, again)
-    with _opened(out, fits, sets, run_folder.seed_of(out, checked_seed(seed))) as (seeds, folder):
-        found = fits.run(sets, seeds, n_jobs, folder, progress)
+    fits = Fits.of(
+        whole,
+        margins=margins,
+        prior=chosen(prior, PRIORS, "prior", Prior),
+        solver=chosen(solver, SOLVERS, "solver", Solver),
+        schedule=Schedule(warmup, draws, thin),
+        chains=chains,
+        second_look=again,
+    )
+    with _opened(out, fits, sets, seed_in(out, checked_seed(seed))) as (seeds, files):
+        found = fits.run(sets, seeds, n_jobs, files, progress)
     return _gathered(found, sets, seeds, whole.order)
 
 
@@ -152,11 +161,30 @@ def _refuse_odd(sets: Sequence[tuple[Name, ...]]) -> None:
 # The fits ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Fits:
-    """What all fits of a scan have in common; ``cells`` are the columns' values in one array, a row per column.
+@dataclass(frozen=True)
+class FitFile:
+    """The file with what one fit of a scan has found; its mark says of which scan, and which fit."""
 
-    One array, since that is what processes on one machine can share.
+    path: Path
+    mark: str
+
+    def read(self) -> Record | None:
+        """What the fit has found; None if the file is absent or damaged, since the fit can be run again."""
+        try:
+            return snapshots.read_marked(self.path, self.mark)
+        except DamagedError:
+            return None
+
+    def write(self, found: Record) -> None:
+        """Write what the fit has found."""
+        snapshots.write(self.path, snapshots.marked(found, self.mark))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Fits:
+    """What all fits of a scan have in common.
+
+    ``cells`` are the values of all columns, a row per column, in one array: processes on one machine share that.
     """
 
     cells: Array
@@ -170,15 +198,15 @@ class Fits:
     second_look: bool | str
 
     @classmethod
-    def of(cls, table: MixedTable, *common: Any) -> Fits:
-        """Of a table."""
+    def of(cls, table: MixedTable, **options: Any) -> Fits:
+        """The fits of a table; ``options`` are the fields that are not about it."""
         cells = np.array([column.values for column in table.columns])
         bare = tuple(replace(column, values=np.empty(0)) for column in table.columns)
-        return cls(cells, bare, table.rows, *common)
+        return cls(cells=cells, columns=bare, rows=table.rows, **options)
 
     @property
     def table(self) -> MixedTable:
-        """As it was."""
+        """The table, put together again."""
         columns = tuple(replace(column, values=x) for column, x in zip(self.columns, self.cells, strict=True))
         names = tuple(column.name for column in columns)
         return MixedTable(columns, (), names, names, self.rows)
@@ -188,55 +216,51 @@ class Fits:
         sets: Sequence[tuple[Name, ...]],
         seeds: Sequence[int],
         n_jobs: int | None,
-        folder: Path | None,
+        files: Sequence[FitFile | None],
         progress: bool,
     ) -> list[Record]:
-        """What each fit has found: read if it is known, otherwise by a worker."""
-        files = [None if folder is None else folder / f"{k}.npz" for k in range(len(sets))]
+        """What each fit has found: read from its file if that is there, otherwise found by a worker."""
         done: dict[int, Record] = {}
 
         def tasks() -> list[Any]:
-            done.update({k: record for k, file in enumerate(files) if (record := _known(file)) is not None})
+            done.update(
+                {k: record for k, file in enumerate(files) if file and (record := file.read()) is not None}
+            )
             left = [k for k in range(len(sets)) if k not in done]
             return [joblib.delayed(_numbered)(k, self, sets[k], seeds[k], files[k]) for k in left]
 
         with shipped(self), counted(len(sets), progress, "scan", "fits") as reach:
             done |= all_done(tasks, n_jobs, lambda count: reach(len(done) + count))
         for k, file in enumerate(files):
-            if file is not None and not file.is_file():  # a worker elsewhere does not see the folder
-                snapshots.write(file, done[k])
+            if file is not None and not file.path.is_file():  # a worker on another machine does not see the folder
+                file.write(done[k])
         return [done[k] for k in range(len(sets))]
 
     def posterior(self, query: tuple[Name, ...], seed: int) -> Posterior:
-        """Of one set, by one worker alone."""
+        """The posterior of one set of query variables, found by one worker alone."""
         with one_thread, joblib.parallel_config(backend="sequential"):
-            given = self.given(about(self.table, query))
-            problem = problem_of(given, self.prior, self.solver)
-            settings = described(given, {"prior": problem.prior, "solver": problem.solver})
-            keeping, seeds = Keeping("summary", "summary", "as asked"), np.random.SeedSequence(seed)
-            task = Task(problem, given, settings, self.schedule, keeping, self.chains, seeds, self.second_look)
+            data = from_mixed_table(about(self.table, query), self.margins)
+            problem = problem_of(data, self.prior, self.solver)
+            task = Task(
+                problem=problem,
+                data=data,
+                settings=described(data, {"prior": problem.prior, "solver": problem.solver}),
+                schedule=self.schedule,
+                keeping=Keeping("summary", "summary", "as asked"),
+                chains=self.chains,
+                seeds=np.random.SeedSequence(seed),
+                second_look=self.second_look,
+            )
             return task.looked_at_again(task.sampled(None, progress=False), None)
 
-    def given(self, table: MixedTable) -> Given:
-        """As the model takes it."""
-        return as_they_are(table) if self.margins == "gaussian" else in_copula(table, self.margins)
 
-
-def _numbered(k: int, fits: Fits, query: tuple[Name, ...], seed: int, file: Path | None) -> tuple[int, Record]:
-    """What fit k has found, also in its file if there is a folder for it."""
+def _numbered(k: int, fits: Fits, query: tuple[Name, ...], seed: int, file: FitFile | None) -> tuple[int, Record]:
+    """The number of a fit and what it has found, which is also written to its file, if there is one."""
     found = _record(fits.posterior(query, seed), {column.name: j for j, column in enumerate(fits.columns)})
-    if file is not None and file.parent.is_dir():
-        with suppress(OSError):  # who gathers the results writes them, or tells why not
-            snapshots.write(file, found)
+    if file is not None and file.path.parent.is_dir():
+        with suppress(OSError):  # the process that gathers the results writes them, or says why it cannot
+            file.write(found)
     return k, found
-
-
-def _known(file: Path | None) -> Record | None:
-    """What a file has; nothing if it is damaged, since that can be had again."""
-    try:
-        return None if file is None else snapshots.read(file)
-    except DamagedError:
-        return None
 
 
 def _record(posterior: Posterior, place: Mapping[Name, int]) -> Record:
@@ -266,33 +290,37 @@ def _record(posterior: Posterior, place: Mapping[Name, int]) -> Record:
 @contextmanager
 def _opened(
     out: str | Path | None, fits: Fits, sets: Sequence[tuple[Name, ...]], seed: int | None
-) -> Iterator[tuple[list[int], Path | None]]:
-    """A seed for each fit, by which estimate gives the same; and the folder for what they find, if any."""
+) -> Iterator[tuple[list[int], list[FitFile | None]]]:
+    """A seed for each fit, by which estimate gives the same numbers, and a file for each, if there is a folder."""
     sequence = np.random.SeedSequence(seed)
     seeds = [_seed_of(child) for child in sequence.spawn(len(sets))]
-    with run_folder.held(out) as saver:
-        if saver is None:
-            yield seeds, None
-            return
-        run_folder.begin(saver.folder, _plan(fits, sets, sequence), lambda folder: None)
-        folder = saver.folder / run_folder.FITS
-        folder.mkdir(exist_ok=True)
-        yield seeds, folder
+    if out is None:
+        yield seeds, [None] * len(sets)
+        return
+    with RunFolder(Path(out)).held() as folder:
+        saver = folder.begin(_plan(fits, sets, sequence), lambda folder: None)
+        folder.fits.mkdir(exist_ok=True)
+        yield seeds, [FitFile(folder.fits / f"{k}.npz", f"{saver.identity} fit {k}") for k in range(len(sets))]
 
 
 def _seed_of(child: np.random.SeedSequence) -> int:
-    """A whole number of 128 bits."""
+    """The seed of one fit, a whole number of 128 bits."""
     return int.from_bytes(child.generate_state(4).tobytes(), "little")
 
 
 def _plan(fits: Fits, sets: Sequence[tuple[Name, ...]], seeds: np.random.SeedSequence) -> dict[str, Any]:
-    """All on which the numbers depend, to be compared with that of a folder."""
+    """The plan of a scan: everything its numbers depend on."""
     table = fits.table
-    given = replace(fits.given(about(table, sets[0])), fingerprint=fingerprint_of(fits.cells))
-    told = described(given, {"prior": fits.prior, "solver": fits.solver})
-    names = {"variables": digest(repr(table.order)), "queries": digest(repr(sets)), "scan": len(sets)}
+    first = from_mixed_table(about(table, sets[0]), fits.margins)
+    data = replace(first, fingerprint=fingerprint_of(fits.cells))
+    settings = described(data, {"prior": fits.prior, "solver": fits.solver})
+    names = {
+        "variables": sha256_of_text(repr(table.order)),
+        "queries": sha256_of_text(repr(sets)),
+        "scan": len(sets),
+    }
     run_by = {"chains": fits.chains, "seed": str(seeds.entropy), "second_look": fits.second_look}
-    return {**told, **asdict(fits.schedule), **names, **run_by, "keep": {"kept": "scan"}}
+    return {**settings, **asdict(fits.schedule), **names, **run_by, "keep": {"kept": "scan"}}
 
 
 # Of an edge, as in the tables of a posterior.

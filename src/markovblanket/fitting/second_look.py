@@ -22,7 +22,7 @@ from markovblanket.chains.run import Schedule, require_count, run
 from markovblanket.chains.snapshots import Record
 from markovblanket.chains.stores import Chain, KeepDraws, MemoryStore
 from markovblanket.contracts import Array, Draw, Problem
-from markovblanket.fitting.data import as_they_are, in_copula
+from markovblanket.fitting.data import from_mixed_table
 from markovblanket.model import lone
 from markovblanket.posterior import edges
 from markovblanket.posterior.diagnostics import MAX_RHAT, ConvergenceWarning
@@ -173,8 +173,8 @@ class Look:
 
     def problem(self, table: MixedTable) -> Problem:
         """The columns enter as they did before."""
-        given = as_they_are(table) if self.margins == "gaussian" else in_copula(table, self.margins)
-        return Problem(given.scatter, self.prior, Dual(), given.latent)
+        data = from_mixed_table(table, self.margins)
+        return Problem(data.scatter, self.prior, Dual(), data.latent)
 
 
 @dataclass

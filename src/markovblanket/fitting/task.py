@@ -1,4 +1,4 @@
-"""A run that is ready to go: data, sampler, schedule and seed; and what becomes of it."""
+"""A run that is ready to go, from data, sampler, schedule and seed; and the plan by which it can be resumed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import platform
 import tempfile
 import warnings
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, is_dataclass, replace
 from functools import cache
 from importlib import metadata
@@ -15,28 +16,32 @@ from typing import Any
 import numpy as np
 
 from markovblanket._determinism import one_thread
-from markovblanket.chains import snapshots
+from markovblanket._files import sha256_of_text
 from markovblanket.chains.run import Schedule, run
-from markovblanket.chains.snapshots import Saver
 from markovblanket.contracts import Array, Problem, Sampler
-from markovblanket.fitting import run_folder
-from markovblanket.fitting.data import Given, digest
+from markovblanket.fitting import data
+from markovblanket.fitting.data import ModelData
 from markovblanket.fitting.keep import Keeping
+from markovblanket.fitting.run_folder import Plan, RunFolder
 from markovblanket.fitting.second_look import other_ends
 from markovblanket.posterior.diagnostics import ConvergenceWarning
 from markovblanket.posterior.observed import Observed
 from markovblanket.posterior.posterior import Posterior
+from markovblanket.priors import PRIORS
+from markovblanket.solvers import SOLVERS
 
-# The branch of the seed's tree on which second looks are; those of the chains are counted from 0.
-SECOND = 2**31
+# The branch of the seed's tree for second looks; the chains have the branches from 0 on.
+SECOND_LOOK_BRANCH = 2**31
+# What of a plan the settings of a posterior repeat word for word.
+DESCRIBED = ("data", "margins", "prior", "solver", "versions", "kinds")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Task:
-    """What is run, and how long; ``settings`` tell all else that is needed to do it again."""
+    """What is run and for how long; ``settings`` record everything else that is needed to repeat it."""
 
     problem: Problem | Sampler[Any]
-    given: Given
+    data: ModelData
     settings: Mapping[str, Any]
     schedule: Schedule
     keeping: Keeping
@@ -45,43 +50,34 @@ class Task:
     second_look: bool | str = False
 
     def __post_init__(self) -> None:
-        """Refuse unknown wishes."""
-        require_wish(self.second_look)
+        """Refuse values of ``second_look`` that mean nothing."""
+        require_second_look(self.second_look)
 
-    @property
-    def plan(self) -> dict[str, Any]:
-        """All settings."""
-        run_by = {"chains": self.chains, "seed": str(self.seeds.entropy), "keep": self.keeping.settings}
-        return {**self.settings, **asdict(self.schedule), **run_by, "second_look": {"asked": self.second_look}}
+    # Running ------------------------------------------------------------------------------------------------
 
     def run(self, n_jobs: int | None, progress: bool, checkpoint: str | Path | None = None) -> Posterior:
-        """The posterior, and a warning unless its chains agree."""
-        with run_folder.held(checkpoint) as saver:
-            posterior = self.looked_at_again(self.sampled(n_jobs, progress, saver), n_jobs)
+        """Run the chains to the end of the schedule; warns unless they agree."""
+        with _held(checkpoint) as folder:
+            posterior = self.looked_at_again(self.sampled(n_jobs, progress, folder), n_jobs)
         _warn_unless_converged(posterior)
         return posterior
 
     def run_until_converged(
         self, budget: int, n_jobs: int | None, progress: bool, checkpoint: str | Path | None = None
     ) -> Posterior:
-        """The same, with twice as many draws again and again until the chains agree, or the sweeps are used up."""
+        """Run the chains, and double their draws until they agree or have used up ``budget`` sweeps each."""
         elsewhere = tempfile.TemporaryDirectory(prefix="markovblanket-")
-        with elsewhere as folder, run_folder.held(folder if checkpoint is None else checkpoint) as saver:
-            task, posterior = self, self.looked_at_again(self.sampled(n_jobs, progress, saver), n_jobs)
-            while not posterior.diagnostics().converged and task.may_double(budget):
+        with elsewhere as temporary, _held(temporary if checkpoint is None else checkpoint) as folder:
+            task, posterior = self, self.looked_at_again(self.sampled(n_jobs, progress, folder), n_jobs)
+            while not posterior.diagnostics().converged and task._may_double(budget):
                 task = replace(task, schedule=task.schedule.doubled)
-                posterior = task.looked_at_again(task.sampled(n_jobs, progress, saver), n_jobs)
+                posterior = task.looked_at_again(task.sampled(n_jobs, progress, folder), n_jobs)
         _warn_unless_converged(posterior)
         return posterior
 
-    def may_double(self, budget: int) -> bool:
-        """Whether twice as many draws are within the budget, and there is room for them."""
-        return self.schedule.doubled.sweeps <= budget and self.keeping.can_double(self.schedule.draws)
-
-    def sampled(self, n_jobs: int | None, progress: bool, saver: Saver | None = None) -> Posterior:
-        """Run the chains, and name what they drew."""
-        if saver is not None:
-            run_folder.begin(saver.folder, self.plan_in(saver.folder), self.write_data)
+    def sampled(self, n_jobs: int | None, progress: bool, folder: RunFolder | None = None) -> Posterior:
+        """The posterior of all chains, before any second look; snapshots go to the folder, if there is one."""
+        saver = None if folder is None else folder.begin(self.plan(folder), self.write_data)
         arrays = run(
             self.problem,
             self.schedule,
@@ -95,48 +91,99 @@ class Task:
         return self.posterior(arrays)
 
     def looked_at_again(self, posterior: Posterior, n_jobs: int | None) -> Posterior:
-        """With probabilities of the likely edges from their other ends, if wished."""
-        seeds = np.random.SeedSequence(self.seeds.entropy, spawn_key=(SECOND,))
-        with one_thread:  # here already: to enter it anew for each candidate takes time
+        """A posterior that also has probabilities of the likely edges from their other ends, if asked for."""
+        seeds = np.random.SeedSequence(self.seeds.entropy, spawn_key=(SECOND_LOOK_BRANCH,))
+        with one_thread:  # entering it once is cheaper than once per candidate
             other, why = other_ends(posterior, self.second_look, seeds, n_jobs)
         settings = {**posterior.settings, "second_look": {"asked": self.second_look, "taken": why}}
         return self.keeping.keep_second_look(replace(posterior, inclusion_other=other, settings=settings))
 
-    def plan_in(self, folder: Path) -> dict[str, Any]:
-        """All settings and names, as the checkpoint in that folder has them."""
-        names = {"query": self.given.query, "variables": digest(repr(self.given.rest))}
-        named = None if self.keeping.named is None else self.keeping.named.tolist()
-        return {**names, **self.plan, "keep": self.keeping.told_in(folder), "named": named}
-
-    def write_data(self, folder: Path) -> None:
-        """All that is needed to go on without the table itself."""
-        table = self.observed(np.empty((1, 1, self.given.table.n, 0))).to_datasets()["table"]
-        table.to_zarr(folder / run_folder.TABLE, mode="w", zarr_format=2, consolidated=True)
-        if self.given.matrix is not None:
-            snapshots.write(folder / run_folder.MATRIX, {"matrix": self.given.matrix})
-
     def posterior(self, arrays: dict[str, Array]) -> Posterior:
         """What the chains drew, with names."""
-        given, latent, draws = self.given, arrays.pop("latent", None), arrays["W11"].shape[1]
-        observed = self.observed(np.empty((self.chains, draws, given.table.n, 0)) if latent is None else latent)
-        return self.keeping.posterior(arrays, given.query, given.rest, observed, self.plan | {"draws": draws})
+        latent, draws = arrays.pop("latent", None), arrays["W11"].shape[1]
+        empty = np.empty((self.chains, draws, self.data.table.n, 0))
+        observed = self._observed(empty if latent is None else latent)
+        settings = self._settings | {"draws": draws}
+        return self.keeping.posterior(arrays, self.data.query, self.data.rest, observed, settings)
 
-    def observed(self, latent: Array) -> Observed:
-        """The table with the latent columns that were kept; without any where nothing moves."""
-        given = self.given
-        if given.latent is None or not latent.size:
-            return Observed.of(given.table, given.margins, [], latent[..., :0])
-        names = [*(given.query[k] for k in given.latent.query), *(given.rest[k] for k in given.latent.rest)]
+    def _may_double(self, budget: int) -> bool:
+        """Whether twice as many draws are within the budget, and there is room for them."""
+        return self.schedule.doubled.sweeps <= budget and self.keeping.can_double(self.schedule.draws)
+
+    def _observed(self, latent: Array) -> Observed:
+        """The table with the latent columns that were kept; without any where no column moves."""
+        made, copula = self.data, self.data.latent
+        if copula is None or not latent.size:
+            return Observed.of(made.table, made.margins, [], latent[..., :0])
+        names = [*(made.query[k] for k in copula.query), *(made.rest[k] for k in copula.rest)]
         every = self.schedule.latent_every(latent[0, 0].size)
-        return Observed.of(given.table, given.margins, names, latent, every)
+        return Observed.of(made.table, made.margins, names, latent, every)
+
+    # The plan: from a task, and back ------------------------------------------------------------------------
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """The settings of the posterior."""
+        run_by = {"chains": self.chains, "seed": str(self.seeds.entropy), "keep": self.keeping.settings}
+        return {**self.settings, **asdict(self.schedule), **run_by, "second_look": {"asked": self.second_look}}
+
+    def plan(self, folder: RunFolder) -> Plan:
+        """All that the folder of the run records, beside the data: settings and names."""
+        names = {"query": self.data.query, "variables": sha256_of_text(repr(self.data.rest))}
+        named = None if self.keeping.named is None else self.keeping.named.tolist()
+        return {**names, **self._settings, "keep": self.keeping.settings_in(folder.path), "named": named}
+
+    def write_data(self, folder: RunFolder) -> None:
+        """Write the data to the folder of the run, so that it can go on without the table."""
+        data.write(self.data, folder)
+
+    @classmethod
+    def read(cls, folder: RunFolder) -> Task:
+        """The task of the run in a folder, from its plan and its copy of the data."""
+        plan = folder.plan_of_one_run()
+        with one_thread:  # as when it was begun
+            made = data.read_copy(folder, plan)
+        solver, prior = _part(plan["solver"], SOLVERS, "solver"), _part(plan["prior"], PRIORS, "prior")
+        named = None if plan["named"] is None else np.array(plan["named"], dtype=np.intp).reshape(-1, 2)
+        return cls(
+            problem=Problem(made.scatter, prior, solver, made.latent),
+            data=made,
+            settings={name: plan[name] for name in DESCRIBED},
+            schedule=schedule_in(plan),
+            keeping=Keeping.of(plan["keep"], folder.path, named),
+            chains=plan["chains"],
+            seeds=np.random.SeedSequence(int(plan["seed"])),
+            second_look=plan["second_look"]["asked"],
+        )
 
 
-def described(given: Given, parts: Mapping[str, Any]) -> dict[str, Any]:
-    """All that is needed to do it again, but for the schedule and the seed."""
+def schedule_in(plan: Plan) -> Schedule:
+    """The schedule of a plan."""
+    return Schedule(plan["warmup"], plan["draws"], plan["thin"])
+
+
+def _part(description: Mapping[str, Any], known: Mapping[str, Any], role: str) -> Any:
+    """A prior or a solver of this package, made again from its description."""
+    kinds = {kind.__name__: kind for kind in known.values()}
+    if (name := description["name"]) not in kinds:
+        raise ValueError(f"the {role} {name} is not of this package: go on by the same call of estimate")
+    return kinds[name](**description["options"])
+
+
+def _held(checkpoint: str | Path | None) -> AbstractContextManager[RunFolder | None]:
+    """The folder for checkpoints, if one is named, while no other process may run in it."""
+    return nullcontext() if checkpoint is None else RunFolder(Path(checkpoint)).held()
+
+
+# Settings -----------------------------------------------------------------------------------------------
+
+
+def described(made: ModelData, parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings from which a fit can be repeated, except for its schedule and seed."""
+    p, q = made.scatter.S12.shape
+    size = {"n": made.scatter.n, "p": p, "q": q, "sha256": made.fingerprint}
     by_role = {role: _described_part(part) for role, part in parts.items()}
-    p, q = given.scatter.S12.shape
-    data = {"n": given.scatter.n, "p": p, "q": q, "sha256": given.fingerprint}
-    return {"data": data, "margins": given.margins, **by_role, "versions": dict(_versions())}
+    return {"data": size, "margins": made.margins, **by_role, "versions": dict(_versions())}
 
 
 def _described_part(part: Any) -> dict[str, Any]:
@@ -148,19 +195,19 @@ def _described_part(part: Any) -> dict[str, Any]:
 
 @cache
 def _versions() -> dict[str, str]:
-    """Of what the numbers depend on; looked up once, as that reads a file for each package."""
+    """Versions of what the numbers depend on; looked up once, as that reads a file for each package."""
     packages = ("markovblanket", "numpy", "scipy")
     return {"python": platform.python_version()} | {name: metadata.version(name) for name in packages}
 
 
-def require_wish(second_look: object) -> None:
-    """Refuse what is no wish for a second look."""
+def require_second_look(second_look: object) -> None:
+    """Refuse a value of ``second_look`` that means nothing."""
     if second_look not in (True, False, "auto"):
         raise ValueError(f"second_look={second_look!r}: True, False or 'auto'")
 
 
 def _warn_unless_converged(posterior: Posterior) -> None:
-    """Say loudly what is wrong with the chains."""
+    """Warn if the chains do not agree, with the first three problems."""
     problems = posterior.diagnostics().problems
     if problems:
         more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""

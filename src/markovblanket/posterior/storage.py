@@ -22,7 +22,8 @@ GROUPS = ("draws", "effort", "table", "latent")
 OPTIONAL = ("streams", "looked")
 DRAWS = "draws.zarr"
 ON_DISK = ("W12", "W22_diagonal")
-FORMAT = 4
+# What this version reads and writes.
+FORMAT = 5
 
 
 def write(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, Any]) -> None:
@@ -36,19 +37,7 @@ def write(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, A
         draft.mkdir()
         _write_groups(draft, groups)
         write_settings(draft, settings)
-        swap(draft, path, old)
-
-
-def swap(new: Path, path: Path, old: Path) -> None:
-    """Two renames; what was there before comes back if the second is not reached, or fails."""
-    try:
-        if path.exists():
-            path.rename(old)
-        new.rename(path)
-    except BaseException:
-        if old.exists() and not path.exists():
-            old.rename(path)
-        raise
+        _files.swap(draft, path, old)
 
 
 def _write_groups(folder: Path, groups: Mapping[str, xr.Dataset]) -> None:
@@ -56,16 +45,19 @@ def _write_groups(folder: Path, groups: Mapping[str, xr.Dataset]) -> None:
     for name, group in groups.items():
         source = source_of(group)
         if source is None or zarr_store.room(source) != group.sizes["draw"]:
-            group.to_zarr(folder / f"{name}.zarr", mode="w", zarr_format=2, consolidated=True)
+            write_group(folder / f"{name}.zarr", group)
         else:
             shutil.copytree(source, folder / f"{name}.zarr")
 
 
+def write_group(path: Path, group: xr.Dataset) -> None:
+    """Write a data set as a zarr group; what is there is replaced."""
+    group.to_zarr(path, mode="w", zarr_format=2, consolidated=True)
+
+
 def write_settings(folder: Path, settings: Mapping[str, Any]) -> None:
     """The last files of a posterior, the settings and the seal: with them, the folder is whole."""
-    text = json.dumps({"format": FORMAT, **settings}, indent=2, default=plain) + "\n"
-    (folder / SETTINGS).unlink(missing_ok=True)  # it may be the file of another folder, too
-    (folder / SETTINGS).write_text(text, encoding="utf-8")
+    _files.write_json(folder / SETTINGS, {"format": FORMAT, **settings}, default=plain)
     on_disk = settings.get("keep", {}).get("kept") == "disk"
     _files.seal(folder, lambda name: on_disk and name.startswith(tuple(f"{DRAWS}/{array}/" for array in ON_DISK)))
 
@@ -180,20 +172,24 @@ def read(path: Path) -> tuple[dict[str, xr.Dataset], dict[str, Any]]:
         settings = json.loads((path / SETTINGS).read_text(encoding="utf-8"))
     except ValueError as broken:
         raise DamagedError(f"{path / SETTINGS} is damaged: {broken}") from None
-    if not isinstance(settings, dict) or settings.pop("format", None) != FORMAT:
-        raise ValueError(f"{path} was written in another format than this version reads ({FORMAT})")
+    found = settings.pop("format", None) if isinstance(settings, dict) else None
+    if found != FORMAT:
+        raise ValueError(
+            f"{path} was written by another version of markovblanket (format {found!r}, and this one reads {FORMAT}): "
+            "fit again, or load it with that version"
+        )
     if absent := [name for name in GROUPS if not (path / f"{name}.zarr").is_dir()]:
         raise ValueError(f"{path} is not a whole saved posterior: {', '.join(absent)} missing")
     _files.check_seal(path)
-    groups = {name: _read_group(path, name) for name in GROUPS[1:]}
-    groups |= {name: _read_group(path, name) for name in OPTIONAL if (path / f"{name}.zarr").is_dir()}
+    groups = {name: read_group(path / f"{name}.zarr") for name in GROUPS[1:]}
+    groups |= {name: read_group(path / f"{name}.zarr") for name in OPTIONAL if (path / f"{name}.zarr").is_dir()}
     kept = settings.get("keep", {}).get("kept")
-    groups["draws"] = _open_draws(path) if kept == "disk" else _read_group(path, "draws")
+    groups["draws"] = _open_draws(path) if kept == "disk" else read_group(path / DRAWS)
     return groups, settings
 
 
-def _read_group(path: Path, name: str) -> xr.Dataset:
-    """A data set, in memory; where it was read from is forgotten."""
-    group = xr.open_zarr(path / f"{name}.zarr", consolidated=True, chunks=None).load()
-    group.encoding.pop("source", None)
+def read_group(path: Path) -> xr.Dataset:
+    """A data set, read into memory from a zarr group."""
+    group = xr.open_zarr(path, consolidated=True, chunks=None).load()
+    group.encoding.pop("source", None)  # it no longer depends on the file
     return group

@@ -11,4 +11,7 @@ from markovblanket.priors.normal import Normal
 from markovblanket.priors.scale_mixture import ScaleMixture
 from markovblanket.priors.spike_slab import SpikeSlab
 
-__all__ = ["Horseshoe", "Laplace", "Normal", "ScaleMixture", "SpikeSlab"]
+__all__ = ["PRIORS", "Horseshoe", "Laplace", "Normal", "ScaleMixture", "SpikeSlab"]
+
+# The names by which :func:`markovblanket.estimate` knows them.
+PRIORS = {"horseshoe": Horseshoe, "laplace": Laplace, "normal": Normal, "spike-slab": SpikeSlab}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 
+from markovblanket._files import write_text
 from markovblanket.posterior.posterior import Posterior
 
 __all__ = ["html", "write"]
@@ -23,24 +22,9 @@ def html(posterior: Posterior) -> str:
 
 
 def write(posterior: Posterior, path: str | Path) -> Path:
-    """Write the page beside ``path``, then put it there: no half page is ever seen under that name."""
+    """Write the page at once: no half page is ever seen under its name."""
     path = Path(path)
     text = html(posterior)
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    try:
-        with open(draft, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.chmod(name, 0o644 & ~_umask())
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+    write_text(path, text)
     return path
-
-
-def _umask() -> int:
-    """What new files are denied; it cannot be read but by setting it."""
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask

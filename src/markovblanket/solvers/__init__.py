@@ -9,4 +9,7 @@ from markovblanket.solvers.dense import Dense
 from markovblanket.solvers.dual import Dual
 from markovblanket.solvers.precision import CrossPrecision
 
-__all__ = ["CrossPrecision", "Dense", "Dual"]
+__all__ = ["SOLVERS", "CrossPrecision", "Dense", "Dual"]
+
+# The names by which :func:`markovblanket.estimate` knows them.
+SOLVERS = {"dual": Dual, "dense": Dense}
