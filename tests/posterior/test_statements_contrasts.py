@@ -10,7 +10,7 @@ import markovblanket as mb
 from markovblanket.posterior import edges
 from markovblanket.posterior.observed import name_axes
 from markovblanket.posterior.posterior import Posterior
-from test_posterior import NAMES, arrays, observed
+from posterior.test_posterior import NAMES, arrays, observed
 
 pytestmark = pytest.mark.filterwarnings("ignore::markovblanket.ConvergenceWarning")
 QUICK = {"chains": 2, "warmup": 50, "draws": 60, "seed": 1, "progress": False}
