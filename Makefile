@@ -14,13 +14,14 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal --durations=15
 
 # Floors 0-3 live on NumPy, SciPy, numba, joblib and threadpoolctl alone; `test-floors` proves it where nothing else is
-# installed. A floor's tests are tests/<name>/ or tests/test_<name>*.py, its doctests those of the module itself.
+# installed. Their tests are those of FLOORS_TESTS, their doctests those of the packages themselves.
 # `table`, `kinds`, `levels` and `reading` are missing here: they read dataframes, through narwhals.
 FLOORS_0_3 := seeds contracts spans threads scatter variates regression rowscales priors solvers cells cuts gaps fixed margins hopping completion copula gibbs lone chains disk store streams division progress showing interruption locks snapshots workers
 FLOORS_NEED := joblib numba numpy pytest pytest-xdist scipy threadpoolctl
 FLOORS_VENV := $(VENV)-floors
-FLOORS_TESTS = $(wildcard $(foreach floor,$(FLOORS_0_3), tests/$(floor) tests/test_$(floor).py \
-  tests/test_$(floor)_*.py src/markovblanket/$(floor) src/markovblanket/$(floor).py))
+FLOORS_TESTS = tests/test_contracts.py tests/model tests/priors tests/solvers tests/variates \
+  $(foreach module,run stores streaming snapshots progress processes_interruption,tests/chains/test_$(module).py) \
+  $(foreach package,model priors solvers variates chains,src/markovblanket/$(package)) src/markovblanket/contracts.py
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -46,7 +47,7 @@ lint: $(VENV)/.installed-test $(VENV)/.installed-lint  ## style, types, and who 
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q tests/test_floors.py
+	$(BIN)/python -m pytest -q tests/site/test_architecture.py
 
 bench: $(VENV)/.installed-bench  ## what a sweep costs and what it buys, as ratios; make bench BENCH='--only q'
 	$(BIN)/python benchmarks/run.py $(BENCH)

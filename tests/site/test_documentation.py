@@ -18,7 +18,7 @@ import markovblanket as mb
 from markovblanket.cli import commands
 from markovblanket.cli._demo import clinic
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     *ROOT.glob("*.md"),
     *(page for page in ROOT.glob("docs/**/*.md") if not {"_build", "generated"} & set(page.parts)),

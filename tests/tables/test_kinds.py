@@ -14,7 +14,7 @@ import pytest
 from markovblanket.tables.columns import CHUNK
 from markovblanket.tables.kinds import Profile
 from markovblanket.tables.table import read_mixed
-from one_column import N, column, cycle
+from support.one_column import N, column, cycle
 
 KINDS = {
     "booleans": (cycle([True, False]), "binary", (False, True)),

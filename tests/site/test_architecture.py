@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 LINT = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 UPSTAIRS = {
     "arviz",

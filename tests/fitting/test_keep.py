@@ -229,7 +229,7 @@ def test_exact_zeros_pass_through_the_posterior_without_a_warning(full, keep):
 
 def zeroed(full, keep):
     """The arrays of a run whose W12 has exact zeros, as a keep would gather them."""
-    from streaming import streamed
+    from support.known_draws import streamed
 
     W12 = full.W12.values.copy()
     W12[..., 3:] = 0.0

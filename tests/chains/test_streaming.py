@@ -7,7 +7,7 @@ import pytest
 
 from markovblanket.chains.streaming import FEW, Bins, EdgeStream, Layout, Moments, merge
 from markovblanket.contracts import Draw
-from streaming import INFO, chain_stream, made_draws, streamed, warm
+from support.known_draws import INFO, chain_stream, made_draws, streamed, warm
 
 
 def halves(W12):

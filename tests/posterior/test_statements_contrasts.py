@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import arviz as az
 import numpy as np
 import pytest
 
 import markovblanket as mb
-from markovblanket.posterior import edges
+from markovblanket.posterior import edges, summaries
 from markovblanket.posterior.observed import name_axes
 from markovblanket.posterior.posterior import Posterior
-from test_posterior import NAMES, arrays, observed
+from posterior.test_posterior import NAMES, arrays, observed
 
 pytestmark = pytest.mark.filterwarnings("ignore::markovblanket.ConvergenceWarning")
 QUICK = {"chains": 2, "warmup": 50, "draws": 60, "seed": 1, "progress": False}
@@ -81,7 +80,7 @@ def test_contrasts_are_draws_for_arviz():
     expected = 2 * values["W12"][:, :, 0, 0] - np.abs(values["W12"][:, :, 1, 2]) + 1
     np.testing.assert_allclose(found.values, expected)
     assert found.dims == ("chain", "draw")
-    summary = az.summary(found, round_to="none")
+    summary = summaries.arviz().summary(found, round_to="none")
     assert summary["mean"].item() == pytest.approx(expected.mean())
 
 

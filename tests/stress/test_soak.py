@@ -13,7 +13,7 @@ import markovblanket as mb
 from markovblanket.contracts import Columns
 from markovblanket.model import sweep
 
-FOLDER = Path(__file__).parents[1] / "benchmarks"
+FOLDER = Path(__file__).parents[2] / "benchmarks"
 pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="the benchmarks are part of the repository only")
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from markovblanket.tables.table import read_mixed
-from one_column import N, column, cycle
+from support.one_column import N, column, cycle
 
 
 def some(cells):

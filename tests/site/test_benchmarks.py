@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-RUN = Path(__file__).parents[1] / "benchmarks" / "run.py"
+RUN = Path(__file__).parents[2] / "benchmarks" / "run.py"
 pytestmark = pytest.mark.skipif(not RUN.exists(), reason="the benchmarks are part of the repository only")
 pytest.importorskip("matplotlib", reason="the benchmarks draw pictures")
 ONLY = ("q", "dense", "tolerance", "latent-step", "mixing")

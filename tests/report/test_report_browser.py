@@ -12,11 +12,11 @@ import pytest
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 
-import browser as web
 import markovblanket as mb
 from markovblanket.cli._demo import clinic
 from markovblanket.posterior import selection
-from reports import ALERT, Page, crowded, fitted
+from support import browser as web
+from support.reports import ALERT, Page, crowded, fitted
 
 READY = "return document.documentElement.dataset.ready"
 SHOWN = """

@@ -20,7 +20,7 @@ from markovblanket.plots.chains import autocorrelations
 from markovblanket.report import _curves as chains
 from markovblanket.report import _sections
 from markovblanket.report import _slider as choosing
-from reports import ALERT, NASTY, Page, crowded, fitted, nasty_table
+from support.reports import ALERT, NASTY, Page, crowded, fitted, nasty_table
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from markovblanket.contracts import Noise, Problem
 from markovblanket.model import _interweaving, sweep
 from markovblanket.priors import Horseshoe, Laplace, Normal, SpikeSlab
 from markovblanket.solvers import Dense, Dual
-from sieges import assert_sound, correlated, every_prior, fit, of, sweeps
+from support.soundness import assert_sound, correlated, every_prior, fit, of, sweeps
 from variates.agreement import FALSE_ALARM, p_value_of_law
 
 # Scales of W12 -------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from markovblanket.chains.streaming import Bins
 from markovblanket.posterior import summaries
 from markovblanket.posterior.edges import FromDraws, FromStreams, inclusion
 from markovblanket.posterior.observed import name_streams
-from streaming import autoregressive, made_draws, streamed
+from support.known_draws import autoregressive, made_draws, streamed
 
 
 def from_streams(made, bins=None):

@@ -12,7 +12,7 @@ import pytest
 from markovblanket.contracts import Noise, SolverError
 from markovblanket.model.scatter import from_columns, from_matrix
 from markovblanket.solvers import Dense, Dual
-from sieges import PRIORS, correlated, error_in_sds, every_prior, fit, in_units, standardised, sweeps
+from support.soundness import PRIORS, correlated, error_in_sds, every_prior, fit, in_units, standardised, sweeps
 
 # Units ---------------------------------------------------------------------------------------------------
 

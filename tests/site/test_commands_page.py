@@ -10,7 +10,7 @@ import pytest
 
 from markovblanket.cli import main
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "commands.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "commands.md"
 
 # Of the chains: the numbers do not depend on it, and tests run side by side already.
 ONE_AT_A_TIME = ("--jobs", "1")

@@ -15,7 +15,7 @@ from known_answers.monte_carlo import assert_agree, assert_disagree, estimates, 
 from markovblanket.priors import Laplace, Normal, SpikeSlab
 from markovblanket.solvers import Dual
 from markovblanket.variates import generalized_inverse_gaussian, mgig, truncated_normal
-from sieges import correlated, in_units, of, sweeps
+from support.soundness import correlated, in_units, of, sweeps
 
 # Limits in which the posterior is known -------------------------------------------------------------------
 

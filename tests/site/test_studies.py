@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-STUDIES = Path(__file__).parents[1] / "studies"
+STUDIES = Path(__file__).parents[2] / "studies"
 pytestmark = pytest.mark.skipif(not STUDIES.exists(), reason="the studies are part of the repository only")
 MODULES = ("common", "methods", "fscore", "networks", "runtime", "mixing", "errata")
 

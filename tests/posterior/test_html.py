@@ -11,7 +11,7 @@ import pytest
 import markovblanket as mb
 from markovblanket.posterior import html
 from markovblanket.posterior.diagnostics import Diagnostics
-from reports import ALERT, NASTY, Card, fitted
+from support.reports import ALERT, NASTY, Card, fitted
 
 
 @pytest.fixture(scope="module")
