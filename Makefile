@@ -13,19 +13,17 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal --durations=15
 
-# Floors 0-3 live on NumPy, SciPy, numba, joblib and threadpoolctl alone; `test-floors` proves it where nothing else is
-# installed. Their tests are those of FLOORS_TESTS, their doctests those of the packages themselves.
-# `table`, `kinds`, `levels` and `reading` are missing here: they read dataframes, through narwhals.
-FLOORS_0_3 := seeds contracts spans threads scatter variates regression rowscales priors solvers cells cuts gaps fixed margins hopping completion copula gibbs lone chains disk store streams division progress showing interruption locks snapshots workers
-FLOORS_NEED := joblib numba numpy pytest pytest-xdist scipy threadpoolctl
-FLOORS_VENV := $(VENV)-floors
-FLOORS_TESTS = tests/test_contracts.py tests/model tests/priors tests/solvers tests/variates \
-  $(foreach module,run stores streaming snapshots progress processes_interruption,tests/chains/test_$(module).py) \
-  $(foreach package,model priors solvers variates chains,src/markovblanket/$(package)) src/markovblanket/contracts.py
+# The sampler's packages need NumPy, SciPy, numba, joblib and threadpoolctl alone (lazy_loader only names the public
+# functions); `test-light` runs their tests and doctests where nothing else is installed.
+LIGHT_PACKAGES := chains model priors solvers variates
+LIGHT_NEED := joblib lazy_loader numba numpy pytest pytest-xdist scipy threadpoolctl
+LIGHT_VENV := $(VENV)-light
+LIGHT_TESTS := tests/test_contracts.py src/markovblanket/contracts.py \
+  $(foreach package,$(LIGHT_PACKAGES),tests/$(package) src/markovblanket/$(package))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-slow test-floors lint bench docs clean
+.PHONY: help demo test test-slow test-light lint bench docs clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
@@ -39,15 +37,14 @@ test: $(VENV)/.installed-test  ## every test but the slow rungs; needs no networ
 test-slow: $(VENV)/.installed-test $(VENV)/.installed-reference  ## the slow rungs: calibration, and an independent NUTS run
 	$(PYTEST) -m slow
 
-test-floors: $(FLOORS_VENV)/.installed-floors  ## floors 0-3 where only NumPy, SciPy, numba, joblib and threadpoolctl exist
-	$(FLOORS_VENV)/bin/python -m pytest -n auto --dist worksteal -m 'not slow' $(FLOORS_TESTS)
+test-light: $(LIGHT_VENV)/.installed-light  ## the sampler where only NumPy, SciPy, numba, joblib and threadpoolctl exist
+	$(LIGHT_VENV)/bin/python -m pytest -n auto --dist worksteal -m 'not slow' $(LIGHT_TESTS)
 
 lint: $(VENV)/.installed-test $(VENV)/.installed-lint  ## style, types, and who may import whom
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q tests/site/test_architecture.py
 
 bench: $(VENV)/.installed-bench  ## what a sweep costs and what it buys, as ratios; make bench BENCH='--only q'
 	$(BIN)/python benchmarks/run.py $(BENCH)
@@ -62,15 +59,15 @@ clean:  ## remove what builds and test runs left behind; virtual environments st
 	find src tests benchmarks studies -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # pip is the last thing `python -m venv` makes, so its presence means the environment is whole.
-$(VENV)/bin/pip $(FLOORS_VENV)/bin/pip:
+$(VENV)/bin/pip $(LIGHT_VENV)/bin/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "markovblanket needs Python 3.11 or newer, and '$(PYTHON)' is not: name one with  make PYTHON=..."; exit 1; }
 	$(PYTHON) -m venv $(@:%/bin/pip=%)
 
 # One stamp per extra: pip runs again only after pyproject.toml changed.
-$(FLOORS_VENV)/.installed-floors: pyproject.toml | $(FLOORS_VENV)/bin/pip
-	$(FLOORS_VENV)/bin/python -m pip --disable-pip-version-check -qq install $(FLOORS_NEED)
-	$(FLOORS_VENV)/bin/python -m pip --disable-pip-version-check -qq install --no-deps -e .
+$(LIGHT_VENV)/.installed-light: pyproject.toml | $(LIGHT_VENV)/bin/pip
+	$(LIGHT_VENV)/bin/python -m pip --disable-pip-version-check -qq install $(LIGHT_NEED)
+	$(LIGHT_VENV)/bin/python -m pip --disable-pip-version-check -qq install --no-deps -e .
 	@touch $@
 
 $(VENV)/.installed-%: pyproject.toml | $(VENV)/bin/pip

@@ -1,7 +1,8 @@
-"""The floors hold: nothing imports upwards, and the import contract notices when something does."""
+"""The architecture holds: nothing imports upwards, private modules stay private, and the contract notices breaches."""
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
@@ -12,27 +13,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src" / "markovblanket"
 LINT = "from importlinter.cli import lint_imports_command; lint_imports_command()"
-UPSTAIRS = {
-    "arviz",
-    "jinja2",
-    "matplotlib",
-    "narwhals",
-    "networkx",
-    "pandas",
-    "polars",
-    "rich",
-    "sklearn",
-    "xarray",
-    "zarr",
-}
-
-
-def floors_0_3() -> list[str]:
-    """The floors that `make test-floors` runs alone, as the Makefile lists them."""
-    listed = re.search(r"^FLOORS_0_3 := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert listed is not None
-    return [name for name in listed[1].split() if module_file(ROOT, name).exists()]
+LIGHT = ("contracts", "_determinism", "_files", "variates", "priors", "solvers", "model", "chains")
+HEAVY = {"arviz", "jinja2", "matplotlib", "narwhals", "networkx", "pandas", "polars", "rich", "sklearn", "xarray"}
 
 
 def run_python(code: str, source: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -49,19 +33,11 @@ def lint(copy: Path) -> subprocess.CompletedProcess[str]:
     return run_python(LINT, copy / "src", "--config", str(copy / "pyproject.toml"), "--no-cache")
 
 
-def module_file(copy: Path, module: str) -> Path:
-    """Where ``module`` is written, or would be."""
-    package = copy / "src" / "markovblanket"
-    folder = package / module / "__init__.py"
-    return folder if folder.exists() else package / f"{module}.py"
-
-
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """A copy of the package and its contract, free to be broken."""
     pytest.importorskip("importlinter")
-    skip = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "src" / "markovblanket", tmp_path / "src" / "markovblanket", ignore=skip)
+    shutil.copytree(PACKAGE, tmp_path / "src" / "markovblanket", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     return tmp_path
 
@@ -74,39 +50,74 @@ def test_contract_is_kept(copy: Path) -> None:
 @pytest.mark.parametrize(
     ("importer", "imported", "broken"),
     [
-        ("variates", "markovblanket.model.sweep", "Nothing imports upwards"),
-        ("contracts", "markovblanket.variates", "Nothing imports upwards"),
-        ("priors", "markovblanket.solvers", "Nothing imports upwards"),
-        ("simulate", "markovblanket.contracts", "Nothing imports upwards"),
-        ("chains", "pandas", "Floors 0-3"),
-        ("gibbs", "markovblanket.simulate", "Floors 0-3"),
-        ("priors", "markovblanket.model.scatter", "A prior knows no data"),
-        ("solvers", "markovblanket.variates", "A solver draws no random numbers"),
+        ("variates/wishart.py", "markovblanket.model.sweep", "Nothing imports upwards"),
+        ("priors/normal.py", "markovblanket.solvers", "Nothing imports upwards"),
+        ("posterior/edges.py", "markovblanket.fitting.task", "Nothing imports upwards"),
+        ("chains/run.py", "pandas", "The sampler needs"),
+        ("model/sweep.py", "markovblanket.tables.table", "The sampler needs"),
+        ("priors/normal.py", "markovblanket.tables.columns", "A prior knows no data"),
+        ("solvers/dense.py", "markovblanket.variates", "A solver draws no random numbers"),
     ],
 )
-def test_contract_catches_an_import_against_the_floors(
-    copy: Path, importer: str, imported: str, broken: str
-) -> None:
-    package, _, module = imported.rpartition(".")
-    if package:
-        module_file(copy, module).touch()
-    with module_file(copy, importer).open("a") as source:
+def test_contract_catches_a_forbidden_import(copy: Path, importer: str, imported: str, broken: str) -> None:
+    with (copy / "src" / "markovblanket" / importer).open("a") as source:
         source.write(f"\nimport {imported}\n")
     outcome = lint(copy)
     assert outcome.returncode == 1, outcome.stdout + outcome.stderr
     assert re.search(rf"^{broken}.* BROKEN", outcome.stdout, re.MULTILINE), outcome.stdout
 
 
-def test_contract_catches_a_module_without_a_floor(copy: Path) -> None:
-    module_file(copy, "attic").touch()
+def test_contract_catches_a_package_without_a_layer_and_welcomes_a_new_module(copy: Path) -> None:
+    (copy / "src" / "markovblanket" / "posterior" / "centrality.py").write_text("import markovblanket.chains.run\n")
+    assert lint(copy).returncode == 0
+    (copy / "src" / "markovblanket" / "attic.py").touch()
     outcome = lint(copy)
     assert outcome.returncode == 1
     assert "attic" in outcome.stdout
 
 
-@pytest.mark.parametrize("module", floors_0_3())
-def test_importing_a_lower_floor_loads_nothing_from_upstairs(module: str) -> None:
-    code = f"import sys, markovblanket.{module}; print(*sys.modules)"
+@pytest.mark.parametrize("package", LIGHT)
+def test_importing_the_sampler_loads_nothing_heavy(package: str) -> None:
+    code = f"""
+import pkgutil, sys, markovblanket.{package} as package
+for found in pkgutil.walk_packages(getattr(package, "__path__", []), package.__name__ + "."):
+    __import__(found.name)
+print(*sys.modules)
+"""
     outcome = run_python(code, ROOT / "src")
     assert outcome.returncode == 0, outcome.stderr
-    assert UPSTAIRS.isdisjoint(outcome.stdout.split())
+    assert HEAVY.isdisjoint(outcome.stdout.split())
+
+
+# An underscore is kept: a module that begins with one is imported by its own package alone, a name by its own module.
+
+
+def imports(path: Path) -> list[str]:
+    """What a module imports of this package, in full."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+    names = [f"{node.module}.{alias.name}" for node in found for alias in node.names]
+    return [name for name in names if name.startswith("markovblanket.")]
+
+
+def breaches(path: Path, root: Path = PACKAGE) -> list[str]:
+    """Private modules and names of other packages that a module imports."""
+    own = path.relative_to(root).parts[0]
+    found = []
+    for name in imports(path):
+        first, *inner = name.removeprefix("markovblanket.").split(".")
+        if first != own and any(part.startswith("_") for part in inner):
+            found.append(name)
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_nobody_imports_what_is_private_to_another_package(path: Path) -> None:
+    assert not breaches(path)
+
+
+def test_a_private_import_would_be_noticed(tmp_path: Path) -> None:
+    (tmp_path / "plots").mkdir()
+    module = tmp_path / "plots" / "new.py"
+    module.write_text("from markovblanket.report._page import render\nfrom markovblanket.model import _row_scales\n")
+    assert len(breaches(module, tmp_path)) == 2
