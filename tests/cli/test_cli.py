@@ -147,7 +147,7 @@ def test_the_summary_takes_names_literally_and_says_what_to_beware_of(place, cap
     for variable in edges["variable"]:
         assert variable in out
     assert max(map(len, out.splitlines())) <= 80
-    assert "The chains do NOT agree: worst R-hat" in out
+    assert "NOT CONVERGED: worst R-hat" in out
     assert "warning: not converged: " in err
     assert "a spreadsheet would take '" in err
     assert main([*again, "--force", "--quiet"]) == 0

@@ -16,8 +16,8 @@ from rich.table import Table
 from markovblanket import __version__
 from markovblanket.cli import _output_folder, _screen
 from markovblanket.fitting.estimate import estimate
+from markovblanket.posterior.display import QUERY, VARIABLE, edge_rows, number_fields
 from markovblanket.posterior.posterior import Posterior
-from markovblanket.posterior.summaries import likelier
 from markovblanket.simulation import Simulated, score, simulate
 
 FILES = ("table.csv", "truth.csv", _output_folder.SETTINGS, *_output_folder.FILES)
@@ -93,20 +93,18 @@ def blanket_table(edges: pd.DataFrame, truth: pd.DataFrame) -> Table:
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )
-    for name in ("trait", "gene", "partial", "", "weight, 95 %", "P(edge)", "truth"):
-        table.add_column(name, justify="left" if name in ("trait", "gene", "") else "right", no_wrap=True)
     known = truth.set_index(["query", "variable"])["partial_correlation"]
-    for edge in edges.assign(likelier=likelier(edges)).itertuples():
+    fields = [
+        replace(QUERY, title="trait"),
+        replace(VARIABLE, title="gene"),
+        *number_fields(edges, weight=False)[:-2],
+    ]
+    for field in fields:
+        _screen.add_column(table, field)
+    table.add_column("truth", justify="right", no_wrap=True)
+    for edge, cells in zip(edges.itertuples(), edge_rows(edges, fields), strict=True):
         true = known[edge.query, edge.variable]
-        table.add_row(
-            str(edge.query),
-            str(edge.variable),
-            f"{edge.partial_correlation:+.2f}",
-            _screen.bar(edge.partial_correlation),
-            f"{edge.lower:+.2f} to {edge.upper:+.2f}",
-            f"{edge.likelier:.3f}",
-            f"{true:+.2f}" if true else "no edge",
-        )
+        table.add_row(*_screen.with_bar(edge.partial_correlation, cells), f"{true:+.2f}" if true else "no edge")
     return table
 
 
@@ -114,16 +112,12 @@ def verdict(posterior: Posterior, edges: pd.DataFrame, data: Simulated, seconds:
     """What was found and missed, how much it explains, and whether the chains agree."""
     result = score(data.truth, edges)
     r2 = ", ".join(f"{name} {value:.2f}" for name, value in posterior.r2()["mean"].items())
-    diagnostics = posterior.diagnostics()
-    table = diagnostics.table
-    agree = "The chains agree" if diagnostics.converged else "[bold]The chains do NOT agree[/]"
-    worst = f"worst R-hat {table['rhat'].max():.3f}, smallest effective sample {table['ess_bulk'].min():.0f}"
     return (
         f"\nFound {result.found} of {result.found + result.missed} true edges, {result.missed} missed, "
         f"{result.false} false.\n"
         f"Share of each trait's variance that the genes explain (Bayesian R2): {r2}.\n"
         f"{checks(posterior)}\n"
-        f"{agree}: {worst}; {_screen.sweeps(posterior)} in {seconds:.0f} s.\n"
+        f"{posterior.diagnostics().verdict} {_screen.sweeps(posterior)} in {seconds:.0f} s.\n"
     )
 
 

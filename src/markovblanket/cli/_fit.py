@@ -163,7 +163,7 @@ def write(
     log: Log,
 ) -> None:
     """All files, the log's last lines at the end."""
-    log(f"sampled; seed {posterior.settings['seed']}; {_screen.verdict(diagnostics)}")
+    log(f"sampled; seed {posterior.settings['seed']}; {diagnostics.verdict}")
     for problem in diagnostics.problems:
         log(f"not converged: {problem}")
     with noted(log):

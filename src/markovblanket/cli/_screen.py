@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import pandas as pd
 from rich.box import SIMPLE_HEAD
@@ -11,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from markovblanket.posterior.diagnostics import Diagnostics
+from markovblanket.posterior.display import PARTIAL, PLAIN, Field, edge_fields, edge_rows
 from markovblanket.posterior.posterior import Posterior
-from markovblanket.posterior.summaries import likelier
 
 MOST = 20
 
@@ -30,7 +31,7 @@ def tell(
     console.print(edge_table(edges) if len(edges) else "No edge is selected.\n")
     if len(edges) > MOST:
         console.print(f"and {len(edges) - MOST:,} more, in edges.csv")
-    console.print(f"{verdict(diagnostics)}; {sweeps(posterior)} {time}.")
+    console.print(f"{diagnostics.verdict} {sweeps(posterior)} {time}.")
     console.print(written)
 
 
@@ -38,24 +39,27 @@ def edge_table(edges: pd.DataFrame) -> Table:
     """The surest edges; names are taken literally."""
     title = f"{len(edges):,} edge{'' if len(edges) == 1 else 's'} selected"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for name in ("query", "variable", "partial", ""):
-        table.add_column(name, justify="right" if name == "partial" else "left", no_wrap=True, overflow="ellipsis")
-    likely = "P(sign)" if edges["inclusion"].isna().all() else "P(edge)"
-    for name in ("weight, interval", likely, "R-hat", "ESS"):
-        table.add_column(name, justify="right", no_wrap=True, min_width=max(len(name), 5))  # the bar gives way
-    for edge in edges.head(MOST).assign(likelier=likelier(edges)).itertuples():
-        probability = edge.sign_probability if likely == "P(sign)" else edge.likelier
-        table.add_row(
-            Text(str(edge.query)),
-            Text(str(edge.variable)),
-            f"{edge.partial_correlation:+.2f}",
-            bar(edge.partial_correlation),
-            f"{edge.lower:+.2f} to {edge.upper:+.2f}",
-            f"{probability:.3f}",
-            f"{edge.rhat:.3f}",
-            f"{edge.ess:.0f}",
-        )
+    fields = edge_fields(edges, weight=False)
+    for field in fields:
+        add_column(table, field)
+    for edge, cells in zip(edges.head(MOST).itertuples(), edge_rows(edges.head(MOST), fields), strict=True):
+        table.add_row(*with_bar(edge.partial_correlation, cells))
     return table
+
+
+def add_column(table: Table, field: Field) -> None:
+    """A column of the edge table; after the partial correlation one for its bar, which gives way first."""
+    side: Literal["left", "right"] = "right" if field.is_number else "left"
+    width = max(len(field.title), 5) if field.is_number else None
+    table.add_column(field.title, justify=side, no_wrap=True, overflow="ellipsis", min_width=width)
+    if field is PARTIAL:
+        table.add_column("", no_wrap=True, overflow="ellipsis")
+
+
+def with_bar(partial: float, cells: list[str]) -> list[Text]:
+    """The cells of a row as text that is taken literally, with a bar after the partial correlation."""
+    texts = [Text(cell.translate(PLAIN)) for cell in cells]
+    return [*texts[:3], Text(bar(partial)), *texts[3:]]
 
 
 def understood(posterior: Posterior) -> str:
@@ -75,16 +79,6 @@ def sweeps(posterior: Posterior) -> str:
     """How long the chains ran, in words."""
     made = posterior.settings
     return f"{made['chains']} chains x {made['warmup'] + made['draws'] * made['thin']:,} sweeps"
-
-
-def verdict(diagnostics: Diagnostics) -> str:
-    """Whether the chains agree, and the figures that tell it."""
-    table = diagnostics.table
-    agree = "The chains agree" if diagnostics.converged else "The chains do NOT agree"
-    if table.empty:
-        return f"{agree}: {'; '.join(diagnostics.problems)}"
-    worst, least = table["rhat"].max(), table["ess_bulk"].min()
-    return f"{agree}: worst R-hat {worst:.3f}, smallest effective sample {least:.0f}"
 
 
 def files(out: Path, folder: Path) -> str:

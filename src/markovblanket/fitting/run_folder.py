@@ -92,8 +92,8 @@ class RunFolder:
         found = plan.pop("format", None) if isinstance(plan, dict) else None
         if found != FORMAT:
             raise ValueError(
-                f"{self.path} was written by another version of markovblanket (format {found!r}, and this one reads "
-                f"{FORMAT}): fit again, or go on with that version"
+                f"{self.path} was written by another version of markovblanket (format {found!r}, "
+                f"and this one reads {FORMAT}): fit again, or go on with that version"
             )
         if plan.pop("sha256", None) != _digest(plan):
             raise DamagedError(f"{self.plan_file} is damaged: it is not what was written")

@@ -12,7 +12,7 @@ import xarray as xr
 
 from markovblanket.chains.stores import AXES
 from markovblanket.posterior import html, summaries
-from markovblanket.posterior.html import figure, number, rhat
+from markovblanket.posterior.display import figure, number, rhat
 from markovblanket.posterior.summaries import convergence, describe, flat
 
 # Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021), Bayesian Analysis 16.

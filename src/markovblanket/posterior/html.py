@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-import numpy as np
 import pandas as pd
 
-from markovblanket.posterior.summaries import likelier
+from markovblanket.posterior.display import SIGN_NOTE, edge_fields, edge_rows
 
 MOST_EDGES, MOST_NAMES = 15, 8
 # Seen on white and on black alike.
@@ -65,25 +64,11 @@ def edges(frame: pd.DataFrame) -> str:
     """The first rows of a table of edges, and how many more there are."""
     if not len(frame):
         return note("No edge is selected by the default rule.")
-    known = not frame["inclusion"].isna().all()
-    likely, column = ("P(edge)", "likelier") if known else ("P(sign)", "sign_probability")
-    names = ("partial", likely, "weight", "95 % interval", "R-hat", "ESS")
-    rows = [
-        (
-            str(edge.query),
-            str(edge.variable),
-            signed(edge.partial_correlation),
-            percent(getattr(edge, column)),
-            signed(edge.weight),
-            f"{signed(edge.lower)} to {signed(edge.upper)}",
-            rhat(edge.rhat),
-            number(edge.ess),
-        )
-        for edge in frame.assign(likelier=likelier(frame)).head(MOST_EDGES).itertuples()
-    ]
+    fields = edge_fields(frame)
+    rows = edge_rows(frame.head(MOST_EDGES), fields)
     more = f"and {len(frame) - MOST_EDGES:,} more, in .edges(). " if len(frame) > MOST_EDGES else ""
-    words = [("query", False), ("variable", False), *((name, True) for name in names)]
-    return table(words, rows) + note(f"{more}A negative weight is a positive partial correlation.")
+    columns = [(field.title, field.is_number) for field in fields]
+    return table(columns, rows) + note(f"{more}{SIGN_NOTE}")
 
 
 def listed(names: Sequence[object]) -> str:
@@ -94,49 +79,3 @@ def listed(names: Sequence[object]) -> str:
     """
     more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
     return ", ".join(map(str, names[:MOST_NAMES])) + more
-
-
-def signed(value: float, digits: int = 2) -> str:
-    """With its sign, and a true minus; what is exactly zero is just that.
-
-    >>> signed(-0.345), signed(0.0), signed(float("nan"))
-    ('−0.34', '0', '–')
-    """
-    return (f"{value:+.{digits}f}" if value else "0").replace("-", "−") if np.isfinite(value) else "–"
-
-
-def number(value: float | None) -> str:
-    """A count, with commas.
-
-    >>> number(1234.0), number(None)
-    ('1,234', '–')
-    """
-    return f"{value:,.0f}" if value is not None and np.isfinite(value) else "–"
-
-
-def figure(value: float) -> str:
-    """A count, or what is no count: large with a digit after the point, small with two digits.
-
-    >>> figure(1234.0), figure(12.34), figure(0.000123)
-    ('1,234', '12.3', '0.00012')
-    """
-    if not np.isfinite(value):
-        return "–"
-    return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}" if abs(value) >= 10 else f"{value:.2g}"
-
-
-def rhat(value: float) -> str:
-    """Three digits; chains that never move have none."""
-    return f"{value:.3f}" if np.isfinite(value) else "–"
-
-
-def percent(value: float, digits: int = 1) -> str:
-    """A probability; what is nearly certain is not called certain.
-
-    >>> percent(0.5), percent(0.99999), percent(1.0)
-    ('50.0 %', '>99.9 %', '100.0 %')
-    """
-    if not np.isfinite(value):
-        return "–"
-    text = f"{100 * value:.{digits}f}"
-    return f">{100 - 10**-digits:.{digits}f} %" if float(text) == 100 and value < 1 else f"{text} %"

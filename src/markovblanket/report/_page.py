@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from markovblanket.plots.chains import CHAINS
 from markovblanket.plots.style import NEGATIVE, POSITIVE, QUERY
-from markovblanket.posterior.html import figure, number, percent, rhat, signed
+from markovblanket.posterior.display import edge_rows, figure, number, number_fields, percent, rhat, signed
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.report import _curves, _sections
 from markovblanket.report import _slider as choosing
@@ -40,11 +40,18 @@ def render(posterior: Posterior) -> str:
         reach=reach(edges, inner),
         edges=edges.to_dict("records"),
         inner=inner.to_dict("records"),
+        tables={"edges": numbers_of(edges), "inner": numbers_of(inner)},
         picture=drawn,
         data_block=embedded(payload(posterior, slider, share, edges, inner, drawn)),
         **inlined(),
         **said(posterior),
     )
+
+
+def numbers_of(edges: pd.DataFrame) -> dict[str, Any]:
+    """The columns of numbers of a table of edges, and their cells, as every other surface shows them."""
+    fields = number_fields(edges, sign=True)
+    return {"fields": fields, "rows": edge_rows(edges, fields)}
 
 
 def inlined() -> dict[str, Any]:
