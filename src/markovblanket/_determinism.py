@@ -1,9 +1,9 @@
-"""One thread for linear algebra, however many fits run at a time.
+"""Reproducible results: a limit of one thread for linear algebra, and checks of random seeds.
 
-How many threads a library for linear algebra takes is a setting of the whole process. Fits in several threads that
-each set and restored it would get in each other's way: the first to end would lift the limit from the others, and
-their last bits would depend on the number of cores. So they share it: the first to come sets it, the last to leave
-restores it. Nothing else is shared by fits that know nothing of each other.
+The number of threads of a linear algebra library is a setting of the whole process, and the last bits of a result
+depend on it. Fits in several Python threads must not each set and restore it: the first to end would lift the
+limit for the others. So they share one limit: the first fit to start sets it, and the last to end restores the old
+one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import threadpoolctl
 
 
 class OneThread:
-    """A context in which linear algebra takes one thread; contexts may overlap in any order, and be nested."""
+    """Context manager that limits linear algebra to one thread; contexts may be nested or overlap in any order."""
 
     def __init__(self) -> None:
         self._lock, self._inside = threading.Lock(), 0
@@ -39,7 +39,7 @@ class OneThread:
 
 
 def take_control() -> None:
-    """Recent versions of threadpoolctl ignore all threads but the one that came first; this makes it none."""
+    """Let any thread set the limits: recent versions of threadpoolctl obey only the first thread that did."""
     clear = getattr(getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None)
     if clear is not None:
         clear(force=True)
@@ -52,7 +52,7 @@ Seed = TypeVar("Seed")
 
 
 def checked_seed(seed: Seed) -> Seed:
-    """The seed itself, if a generator can be made from it and named in the settings.
+    """Return the seed if it is None, a non-negative integer or a ``SeedSequence``; raise ValueError otherwise.
 
     >>> checked_seed(7)
     7

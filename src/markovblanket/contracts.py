@@ -1,6 +1,6 @@
-"""The ground floor: notation, the nouns every floor shares, and what each swappable part promises.
+"""Notation, the data types shared by all packages, and the protocols of the parts that can be exchanged.
 
-The letters are the paper's, everywhere in the mathematical rooms:
+The mathematical packages use the paper's letters throughout:
 
 =========  ===============  =============================================================================
 letter     shape            meaning
@@ -8,7 +8,7 @@ letter     shape            meaning
 n, p, q                     rows; query variables; remaining variables
 X1, X2     n x p, n x q     standardised data, one row per observation
 S = X'X                     the scatter, a sum over rows; blocks ``S11, S12, S22``
-A, B       q x q, p x p     ``S22 + I`` and ``S11 + I``: scatter plus the Wishart prior's identity
+A, B       q x q, p x p     ``S22 + I`` and ``S11 + I``: scatter plus the identity of the Wishart prior
 F          m x q            a factor of the scatter, ``F'F = S22``, with ``m <= min(n, q)`` rows
 W                           precision matrix, blocks ``W11`` (p x p), ``W12`` (p x q), ``W22``
 U          p x p            ``W11^-1``
@@ -43,7 +43,7 @@ class SolverError(ArithmeticError):
 
 @dataclass(frozen=True, slots=True)
 class SolveInfo:
-    """What one linear solve cost, and how far it ended from the exact draw (in conditional sds)."""
+    """Iterations of one linear solve, and a bound on its error in conditional standard deviations."""
 
     iterations: int = 0
     residual: float = 0.0
@@ -51,10 +51,11 @@ class SolveInfo:
 
 @dataclass(frozen=True, slots=True)
 class SweepInfo:
-    """What one Gibbs pass cost; numerical effort is reported here, never hidden.
+    """Numerical effort of one Gibbs sweep.
 
-    ``iterations`` of the solver, or entries that a sweep without one has changed; ``rejections`` of ``proposals``
-    that edges of latent columns come, go or change their place.
+    ``iterations`` and ``residual`` are those of the linear solver; a sweep without a solver reports the number of
+    entries of ``W12`` that it changed as ``iterations``. ``scale_factor`` is c of the common scale move.
+    ``proposals`` counts the proposed joint moves of an edge and its latent column, ``rejections`` those rejected.
     """
 
     iterations: int
@@ -66,7 +67,7 @@ class SweepInfo:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Gaussian columns as they stand in a sweep: ``X1`` is n x p, ``X2`` n x q."""
+    """Current values of the Gaussian columns: ``X1`` is n x p, ``X2`` is n x q."""
 
     X1: Array
     X2: Array
@@ -74,9 +75,10 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class ChainState:
-    """Where a chain stands. Never mutated: a sweep returns a new one.
+    """Current state of a chain; a sweep returns a new state and never changes an old one.
 
-    ``columns`` is None when no column ever moves.
+    ``hyper`` holds the learned hyperparameters by name. ``columns`` is None if all columns are observed Gaussian
+    data, which never change.
     """
 
     W11: Array
@@ -88,7 +90,7 @@ class ChainState:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """The standard normals of one draw of W12: ``Z1`` and ``Z3`` are p x q, ``Z2`` is p x m."""
+    """Standard normal variates for one draw of ``W12``: ``Z1`` and ``Z3`` are p x q, ``Z2`` is p x m."""
 
     Z1: Array
     Z2: Array
@@ -96,75 +98,75 @@ class Noise:
 
     @classmethod
     def draw(cls, rng: np.random.Generator, p: int, q: int, m: int) -> Noise:
-        """Fresh noise for a draw of ``W12``."""
+        """Draw independent standard normals for one draw of ``W12``."""
         return cls(rng.standard_normal((p, q)), rng.standard_normal((p, m)), rng.standard_normal((p, q)))
 
 
 class Scatter(Protocol):
-    """All that the model sees of the data."""
+    """Sufficient statistics of the data: all that the model sees of them."""
 
     @property
     def n(self) -> int:
-        """Number of rows."""
+        """Number of rows n of the data."""
 
     @property
     def S12(self) -> Array:
-        """Cross scatter, p x q."""
+        """Cross scatter ``S12 = X1'X2``, p x q."""
 
     @property
     def F(self) -> Array:
-        """Factor of ``S22``, m x q; its rows are (nearly) orthogonal."""
+        """Factor of the scatter, ``F'F = S22``, m x q, with (nearly) orthogonal rows."""
 
     @property
     def Y(self) -> Array:
-        """The cross scatter in the factor's coordinates, p x m: ``S12 = Y F``."""
+        """Cross scatter in the coordinates of the factor, p x m: ``S12 = Y F``."""
 
     @property
     def B(self) -> Array:
-        """``S11 + I``, p x p."""
+        """Scatter of the query plus the identity, ``B = S11 + I``, p x p."""
 
     @property
     def row_sizes(self) -> Array:
-        """``diag(F F')``, length m."""
+        """Squared norms of the rows of the factor, ``diag(F F')``, length m."""
 
     @property
     def column_sizes(self) -> Array:
-        """``diag(S22)``, length q."""
+        """Squared norms of the columns of the factor, ``diag(S22)``, length q."""
 
     @property
     def inverse_diagonal(self) -> Array:
-        """``diag((S22 + r I)^-1)``, length q."""
+        """Diagonal of the regularised inverse, ``diag((S22 + r I)^-1)``, length q; r is the ridge."""
 
     def times_factor(self, M: Array) -> Array:
-        """``M F'`` for a p x q matrix, which may have few columns that are not zero."""
+        """Product ``M F'`` of a p x q matrix, possibly sparse, with the transposed factor."""
 
     @property
     def rest_degrees(self) -> float:
-        """``W22.1 | S ~ Wishart_q(rest_degrees, (S22 + r I)^-1)``, the ridge r between 1 and 10."""
+        """Degrees of freedom of ``W22.1 | S ~ Wishart_q(., (S22 + r I)^-1)``, with a ridge r between 1 and 10."""
 
 
 @runtime_checkable
 class Solver(Protocol):
-    """Turns noise into a draw of ``W12``, deterministically.
+    """Deterministic map from standard normal noise to a draw of ``W12``.
 
-    With ``C = U ⊗ A + diag(1/T)`` the conditional law of the rows of ``W12`` is ``N(-C^-1 S12, C^-1)``.
-    Zero noise returns its mean and unit noise the columns of a square root of ``C^-1``, so a solver is
-    proved against another one to rounding, without Monte Carlo.
+    With ``C = U ⊗ A + diag(1/T)`` the conditional distribution of the stacked rows of ``W12`` is
+    ``N(-C^-1 S12, C^-1)``. Zero noise returns its mean, and unit vectors of noise return the columns of a square
+    root of ``C^-1``, so two solvers can be compared up to rounding, without Monte Carlo.
     """
 
     def draw(self, U: Array, T: Array, scatter: Scatter, noise: Noise) -> tuple[Array, SolveInfo]:
-        """``C^-1 (eta - S12)`` with ``eta ~ N(0, C)`` made from ``noise``."""
+        """Return the draw ``C^-1 (eta - S12)``, with ``eta ~ N(0, C)`` computed from ``noise``, and its cost."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowLaw:
-    """How the prior's density changes when row i of ``W12`` is multiplied by ``r_i``, the Jacobian included::
+    """Prior density of ``diag(r) W12`` as a function of the row factors r, Jacobian included, up to a constant::
 
         prod_i r_i^counts_i  exp(-e(r))    or    prod_i r_i^counts_i  (rate + e(r))^-power    if power > 0
 
         e(r) = linear . r + 1/2 quadratic . r^2
 
-    ``counts`` are the numbers of entries that move: q in every row, less those that are exactly zero.
+    ``counts`` has the number of entries that a row factor changes: q in every row, less the exact zeros.
     """
 
     counts: Array
@@ -174,85 +176,93 @@ class RowLaw:
     rate: float = 0.0
 
     def log_density(self, r: Array) -> float:
-        """At ``r``, up to a constant."""
+        """Return the log density at the row factors ``r``, up to a constant."""
         e = float(self.linear @ r) + 0.5 * float(self.quadratic @ r**2)
         return float(self.counts @ np.log(r)) - (self.power * math.log(self.rate + e) if self.power else e)
 
 
 @runtime_checkable
 class Prior(Protocol):
-    """A law of ``W12`` given as a scale mixture of normals, with its hyperparameters."""
+    """Prior distribution of ``W12`` as a scale mixture of normals, with its hyperparameters."""
 
     @property
     def exact_zeros(self) -> bool:
         """Whether an entry of ``W12`` is exactly zero with positive probability."""
 
     def for_data(self, p: int, q: int, n: int) -> Prior:
-        """The prior with everything worked out that depends on the size of the data; itself if nothing does."""
+        """Return the prior with everything set that depends on the size of the data; itself if nothing does."""
 
     def start(self, rng: np.random.Generator, p: int, q: int) -> tuple[Array, Hyper]:
-        """Over-dispersed ``(T, hyper)`` for the start of a chain."""
+        """Draw over-dispersed scales and hyperparameters ``(T, hyper)`` for the start of a chain."""
 
     def draw_scales(self, rng: np.random.Generator, W12: Array, hyper: Hyper) -> tuple[Array, Hyper]:
-        """``(T, hyper) | W12``."""
+        """Draw scales and hyperparameters from ``(T, hyper) | W12``."""
 
     def draw_cross(
         self, rng: np.random.Generator, state: ChainState, scatter: Scatter, solver: Solver
     ) -> tuple[Array, SolveInfo]:
-        """``W12 | W11, T, hyper, S``."""
+        """Draw the cross block from ``W12 | W11, T, hyper, S``; also return what it cost."""
 
     def draw_jointly(self, rng: np.random.Generator, state: ChainState, scatter: Scatter) -> ChainState:
-        """A move of the prior's own: ``W12``, ``T`` and ``hyper`` together, ``| W11, S``. It may do nothing."""
+        """Apply a joint move specific to this prior, which leaves ``(W12, T, hyper) | W11, S`` invariant.
+
+        It may do nothing.
+        """
 
     def draw_factor(
         self, rng: np.random.Generator, hyper: Hyper, linear: float, quadratic: float
     ) -> tuple[float, Hyper]:
-        """The joint move ``(W12, T, hyper) -> (c W12, c^2 T, hyper')``: ``c`` and ``hyper'``.
+        """Draw ``c`` and ``hyper'`` of the joint scale move ``(W12, T, hyper) -> (c W12, c^2 T, hyper')``.
 
         Along the move the likelihood is ``exp(-c linear - c^2/2 quadratic)`` with ``linear = <W12, S12>``
         and ``quadratic = tr(U G)``. Priors without a learned scale return ``(1.0, hyper)``.
         """
 
     def zero_law(self, hyper: Hyper) -> tuple[float, float] | None:
-        """For entries that are exactly zero or else normal: the log-odds that they are not, and their variance."""
+        """Return the log-odds that an entry is not zero, and its variance if so; None without exact zeros."""
 
     def row_law(self, state: ChainState) -> RowLaw:
-        """The density of ``diag(r) W12``, with ``T`` and ``hyper`` integrated out if possible.
+        """Return the density of ``diag(r) W12`` in r, with ``T`` and ``hyper`` integrated out if possible.
 
-        It serves the joint scale moves of the rows of ``(W11, W12)``, after which ``T`` and ``hyper`` are drawn
-        anew; a prior that cannot integrate them out holds them fixed here.
+        It is used by the joint scale moves of the rows of ``(W11, W12)``, after which ``T`` and ``hyper`` are
+        drawn again; a prior that cannot integrate them out holds them fixed here.
         """
 
 
 class Latent(Protocol):
-    """Columns of which some cells are not observed, or only by their order: what moves is drawn in every sweep."""
+    """Latent Gaussian columns behind data that are partly missing or known by their order alone.
+
+    Every sweep redraws the cells that are not fixed by the data.
+    """
 
     def start(self) -> Columns:
-        """The first columns of a chain."""
+        """Return the initial columns of a chain."""
 
     def refresh(self, rng: np.random.Generator, state: ChainState) -> Columns:
-        """``X | W, Y``: the columns with their moving cells drawn anew."""
+        """Draw the latent cells from ``X | W, Y``, where Y are the observed data; return all columns."""
 
     def hop(
         self, rng: np.random.Generator, state: ChainState, odds: float, slab: float
     ) -> tuple[ChainState, tuple[int, int]]:
-        """Joint moves of columns and entries of ``W12``, which are not zero with these log-odds, then normal.
+        """Apply joint moves of latent query columns and entries of ``W12``; return the state and two counts.
 
-        Also how many were proposed, and how many of these rejected.
+        A priori an entry is not zero with log-odds ``odds``, and then ``N(0, slab)``. The counts are the numbers
+        of proposed and of rejected moves.
         """
 
     def scatter(self, columns: Columns) -> Scatter:
-        """The scatter of the columns as they stand."""
+        """Return the scatter of the given current columns."""
 
     def moving(self, columns: Columns) -> Array:
-        """The columns that move, those of the query first; n x d."""
+        """Return the latent columns, n x d, those of the query first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What a sweep needs besides the state: data, prior, solver.
+    """Data, prior and solver: everything that a sweep needs besides the state.
 
-    ``scatter`` is that of all columns; where some move, ``latent`` draws them and ``scatter`` follows.
+    ``scatter`` is that of all columns. If some columns are latent, ``latent`` redraws them in every sweep, and the
+    sweep replaces ``scatter`` accordingly.
     """
 
     scatter: Scatter
@@ -262,22 +272,22 @@ class Problem:
 
     @property
     def p(self) -> int:
-        """Number of query variables."""
+        """Number p of query variables."""
         return len(self.scatter.B)
 
     @property
     def q(self) -> int:
-        """Number of remaining variables."""
+        """Number q of remaining variables."""
         return self.scatter.F.shape[1]
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """One kept draw: the state's matrices and what is derived from them at O(q) cost.
+    """One kept draw: the matrices of a state, and quantities derived from them at O(q) cost.
 
-    ``W22_diagonal`` holds draws of the diagonal of ``W22``, each from its own marginal law (its entries need
-    not be a joint draw); ``explained`` is the variance of each query variable that the rest accounts for;
-    ``latent`` has the columns that move, where these are kept.
+    ``W22_diagonal`` holds draws of the diagonal of ``W22``, each from its own marginal distribution (its entries
+    need not be a joint draw); ``explained`` is the variance of each query variable that the rest explains;
+    ``latent`` holds the latent columns, if these are kept.
     """
 
     W11: Array
@@ -290,32 +300,32 @@ class Draw:
 
 
 class Sampler(Protocol[State]):
-    """A Markov chain that leaves a posterior invariant: all that is needed to run one, whatever its states are."""
+    """Markov chain that leaves a posterior distribution invariant, with states of any type."""
 
     def start(self, rng: np.random.Generator) -> State:
-        """An over-dispersed first state."""
+        """Draw an over-dispersed initial state of a chain."""
 
     def sweep(self, rng: np.random.Generator, state: State) -> tuple[State, SweepInfo]:
-        """The next state, and what it cost."""
+        """Draw the next state; also return its numerical effort."""
 
     def derive(self, rng: np.random.Generator, state: State, info: SweepInfo) -> Draw:
-        """What is kept of a state."""
+        """Return the quantities to be kept of a state."""
 
     def cross(self, state: State) -> Array:
-        """``W12`` of a state."""
+        """Return the cross block ``W12`` of a state."""
 
 
 class Store(Protocol):
-    """Takes the draws of one chain as they come."""
+    """Storage for the draws of one chain, added one at a time."""
 
     def append(self, draw: Draw) -> None:
-        """Take the next draw."""
+        """Add the next draw to the store."""
 
     def collect(self) -> dict[str, Array]:
-        """Everything kept, by name; the first axis counts draws."""
+        """Return the stored arrays by name; their first axis counts draws."""
 
     def pack(self) -> dict[str, Array]:
-        """All that is needed to go on later, by name."""
+        """Return the complete state of the store as arrays by name, for :meth:`unpack`."""
 
     def unpack(self, record: dict[str, Array]) -> None:
-        """Go on from there."""
+        """Restore the state of the store from a record made by :meth:`pack`."""

@@ -28,7 +28,7 @@ def plain(rng, power, M, s, law):
     log_r, p = np.zeros(len(s)), len(s)
     for direction in [*np.eye(p), np.ones(p)][: p + (p > 1)]:
         along = lambda u, x=log_r, e=direction: log_density(x + u * e)  # noqa: E731
-        log_r = log_r + direction * slice.step(rng, 0.0, along, width=_row_scales.WIDTH)
+        log_r = log_r + direction * slice.step(rng, 0.0, along, width=_row_scales.SLICE_WIDTH)
     return np.exp(log_r)
 
 

@@ -176,7 +176,7 @@ def test_scale_is_where_the_expected_number_of_edges_escapes():
 
 
 def test_a_number_of_edges_needs_data_that_can_have_them():
-    with pytest.raises(ValueError, match="more than 2 x 3 entries"):
+    with pytest.raises(ValueError, match="less than the number of entries, 2 x 3"):
         Horseshoe(edges=6).for_data(2, 3, 10)
     with pytest.raises(ValueError, match="for_data"):
         Horseshoe(edges=2).draw_scales(np.random.default_rng(0), np.ones((2, 3)), {"tau": 0.1, "slab": 1.0})

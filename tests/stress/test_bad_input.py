@@ -339,7 +339,7 @@ NAMES: dict[str, tuple[Callable[[], mb.Posterior], Answer]] = {
     "an empty query": (ask(PLAIN, []), "query is empty: name at least one column to ask about"),
 }
 
-NOT_SQUARE = "a scatter matrix is square; got"
+NOT_SQUARE = "a scatter matrix must be square; got"
 SCATTERS: dict[str, tuple[Callable[[], mb.Posterior], Answer]] = {
     "as lists": (scatter(S.tolist()), found(1)),
     "fewer rows than variables": (scatter(S, 2), names(0, 1, 2, 3)),
@@ -369,8 +369,8 @@ SCATTERS: dict[str, tuple[Callable[[], mb.Posterior], Answer]] = {
         scatter(S * 1e300),
         "the scatter matrix has an entry beyond 1e+150; measure in larger units (row 0, column 0, from 0)",
     ),
-    "complex": (scatter(S * 1j), "a scatter matrix holds real numbers, not dtype complex128"),
-    "text": (scatter([["a", "b"], ["b", "a"]]), "a scatter matrix holds real numbers, not dtype <U1"),
+    "complex": (scatter(S * 1j), "a scatter matrix must hold real numbers, not dtype complex128"),
+    "text": (scatter([["a", "b"], ["b", "a"]]), "a scatter matrix must hold real numbers, not dtype <U1"),
     "ragged": (scatter([[1, 2], [3]]), f"{NOT_SQUARE} rows of different lengths"),
     "not square": (scatter(np.eye(3)[:2]), f"{NOT_SQUARE} shape (2, 3)"),
     "empty": (scatter(np.empty((0, 0))), f"{NOT_SQUARE} shape (0, 0)"),

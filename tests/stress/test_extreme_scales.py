@@ -119,7 +119,7 @@ def test_scales_that_hold_W11_to_rounding_leave_it_where_it_is():
 
 def test_steps_of_growing_length_leave_the_law_as_it_is(monkeypatch):
     """``w^5 exp(-w/2)``, each draw by many steps; false alarms as for the variates."""
-    monkeypatch.setattr(_interweaving, "EVEN", 0)
+    monkeypatch.setattr(_interweaving, "MOST_EQUAL_STEPS", 0)
     monkeypatch.setattr(_interweaving, "expected_width", lambda *_: 0.01)
     monkeypatch.setattr(_interweaving, "outside", _interweaving.outside.py_func)
     rng, kept = np.random.default_rng(1), np.empty(1000)

@@ -102,5 +102,5 @@ def test_refuses_too_few_degrees_of_freedom(df):
 
 
 def test_refuses_an_indefinite_scale():
-    with pytest.raises(ValueError, match="scale of a Wishart law must be positive definite"):
+    with pytest.raises(ValueError, match="scale of a Wishart distribution must be positive definite"):
         wishart.draw(np.random.default_rng(0), 5.0, np.diag([1.0, 0.0]))

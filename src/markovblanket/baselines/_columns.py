@@ -1,7 +1,7 @@
-"""The compiled heart of the whole-network sampler: column after column of W, its inverse kept up to date.
+"""Compiled Gibbs updates of the columns of W in the whole-network sampler, with its inverse kept up to date.
 
-A function of the noise, like the solvers: the caller draws ``Z`` and ``v``. Nothing is cut out of a matrix: where
-a formula speaks of ``-j``, row and column j are zero, so that every matrix stays d x d and contiguous.
+The functions are deterministic, like the solvers: the caller draws ``Z`` and ``v``. No submatrices are formed: for
+an index ``-j`` in a formula, row and column j are set to zero, so that every matrix stays d x d and contiguous.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from markovblanket.contracts import Array
 
 @njit(cache=True)
 def draw_columns(W: Array, Sigma: Array, S: Array, D: Array, lam: float, Z: Array, v: Array) -> None:
-    """``w_j | W_-j-j, D, S`` for j = 0, ..., d - 1, in place; ``Sigma = W^-1`` before and after.
+    """Draw ``w_j | W_-j-j, D, S`` for j = 0, ..., d - 1, in place; ``Sigma = W^-1`` before and after.
 
     With ``M = W_-j-j^-1`` and ``c = s_jj + lam`` the off-diagonal part of a column is
-    ``u ~ N(-P^-1 s_j, P^-1)``, ``P = c M + diag(D_j)``, here made from row j of standard normals ``Z``; its
-    diagonal is ``w_jj = v_j + u'M u`` where ``v_j ~ Gamma(n/2 + 1, rate c/2)`` is the caller's.
+    ``u ~ N(-P^-1 s_j, P^-1)``, ``P = c M + diag(D_j)``, computed from row j of the standard normals ``Z``; its
+    diagonal is ``w_jj = v_j + u'M u``, where the caller draws ``v_j ~ Gamma(n/2 + 1, rate c/2)``.
 
-    ``M = Sigma - sigma_j sigma_j' / sigma_jj`` takes column j out, and ``Sigma = M + b b'/v_j`` with
-    ``b = M u - e_j`` puts it back: O(d^2) each, for two columns in one pass over the matrix. What costs is the
-    Cholesky factor of P, O(d^3).
+    ``M = Sigma - sigma_j sigma_j' / sigma_jj`` removes column j, and ``Sigma = M + b b'/v_j`` with
+    ``b = M u - e_j`` restores it: O(d^2) each, for two columns in one pass over the matrix. The largest cost is
+    the Cholesky factor of P, O(d^3).
     """
     d = len(W)
     M, P, b, weight = Sigma, np.empty((d, d)), np.zeros(d), 1.0
@@ -39,7 +39,7 @@ def draw_columns(W: Array, Sigma: Array, S: Array, D: Array, lam: float, Z: Arra
 
 @njit(cache=True)
 def replace_column(M: Array, b: Array, weight: float, j: int) -> None:
-    """``M + b b'/weight`` is the whole inverse; of that, what is left without column j."""
+    """Replace M by ``W_-j-j^-1``, in place, where ``M + b b'/weight`` is the inverse of all of W."""
     sigma = M[j] + b[j] / weight * b
     scaled_b, scaled_sigma = b / weight, sigma / sigma[j]
     for i in range(len(M)):
@@ -50,7 +50,7 @@ def replace_column(M: Array, b: Array, weight: float, j: int) -> None:
 
 @njit(cache=True)
 def precision(P: Array, M: Array, D: Array, c: float, j: int) -> None:
-    """``P = c M + diag(D_j)``, with a one in place j to keep it positive definite."""
+    """Write ``c M + diag(D_j)`` to P, with ``P_jj = 1`` to keep it positive definite."""
     for i in range(len(P)):
         for k in range(len(P)):
             P[i, k] = c * M[i, k]
@@ -60,7 +60,7 @@ def precision(P: Array, M: Array, D: Array, c: float, j: int) -> None:
 
 @njit(cache=True)
 def normal(P: Array, s: Array, z: Array, j: int) -> Array:
-    """``N(-P^-1 s, P^-1)`` as ``L'^-1 (z - L^-1 s)`` with ``P = L L'``; zero in place j."""
+    """Return a draw from ``N(-P^-1 s, P^-1)``, ``L'^-1 (z - L^-1 s)`` with ``P = L L'``, and zero at j."""
     L, u = np.linalg.cholesky(P), -s
     u[j] = 0.0
     for i in range(len(u)):
@@ -69,6 +69,6 @@ def normal(P: Array, s: Array, z: Array, j: int) -> Array:
     u[j] = 0.0
     for i in range(len(u) - 1, -1, -1):
         u[i] /= L[i, i]
-        for k in range(i):  # by rows of L, which lie together
+        for k in range(i):  # by rows of L, which are contiguous
             u[k] -= u[i] * L[i, k]
     return u

@@ -1,4 +1,4 @@
-"""The competitor's door: the same table and query in, the same posterior out."""
+"""The public function of the Bayesian graphical lasso: from a table and a query to a posterior."""
 
 from __future__ import annotations
 
@@ -32,36 +32,37 @@ def graphical_lasso(
     """Estimate the whole network by the Bayesian graphical lasso, and keep the rows of the query variables.
 
     Draws from the posterior of the precision matrix ``W`` of all d variables under the prior
-    ``exp(-lam sum_{i<j} |w_ij| - lam/2 sum_i w_ii)`` (Wang 2012), at a cost of O(d^4) per sweep: what
-    :func:`markovblanket.estimate` is to be compared with.
+    ``exp(-lam sum_{i<j} |w_ij| - lam/2 sum_i w_ii)`` (Wang 2012), at a cost of O(d^4) per sweep. It
+    is a baseline for :func:`markovblanket.estimate`.
 
     Parameters
     ----------
     table : pandas or polars frame, numpy.ndarray, or path
         A row per observation; columns are numeric and complete, and enter standardised.
     query : list of names
-        The variables whose edges are kept; positions for an array. The posterior itself does not depend on them.
+        The variables whose edges are kept; positions for an array. The posterior distribution does not depend on
+        them.
     lam : float, optional
         The rate of the prior; by default it is learned, with the hyperprior ``Gamma(1, 0.01)``.
     chains, warmup, draws, thin : int
         Independent chains; sweeps discarded; draws kept per chain; sweeps per kept draw.
     seed : int, optional
-        The numbers depend on it alone, for any ``n_jobs``.
+        Seed of the random numbers; results depend on it, but not on ``n_jobs``.
     n_jobs : int, optional
-        Chains at a time, by joblib; any of its backends.
+        Number of chains run in parallel by joblib, with any of its backends.
     progress : bool
-        A bar per chain, on a terminal or in a notebook.
+        Whether to show a progress bar per chain, on a terminal or in a notebook.
 
     Returns
     -------
     Posterior
-        Draws with named axes, edges, blankets, predictions. (Missing cells of rows to predict are filled in by the
-        block model's law of the remaining variables, not by this one's.)
+        Draws with named axes, edges, blankets, predictions. (Missing cells of rows to predict are imputed from the
+        distribution of the remaining variables in the model of :func:`markovblanket.estimate`, not in this one.)
 
     Warns
     -----
     ConvergenceWarning
-        If the chains do not agree yet, or hold too few independent draws.
+        If the chains have not converged, or their effective sample size is too small.
 
     References
     ----------
@@ -97,6 +98,6 @@ def graphical_lasso(
 
 
 def whole(scatter: Scatter) -> Array:
-    """``S`` from its blocks."""
+    """Return the d x d scatter ``S``, put together from its blocks."""
     S11, S22 = scatter.B - np.eye(len(scatter.B)), scatter.F.T @ scatter.F
     return np.block([[S11, scatter.S12], [scatter.S12.T, S22]])

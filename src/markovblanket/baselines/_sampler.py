@@ -1,4 +1,4 @@
-"""The Bayesian graphical lasso: Laplace entries for all of the precision matrix, drawn column by column."""
+"""The prior and the Gibbs sampler of the Bayesian graphical lasso, which draws ``W`` column by column."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from markovblanket.variates import inverse_gaussian, wishart
 
 @dataclass(frozen=True)
 class GraphicalLasso:
-    """The prior ``p(W) ∝ exp(-lam sum_{i<j} |w_ij| - lam/2 sum_i w_ii)`` on positive definite matrices.
+    """Prior ``p(W) ∝ exp(-lam sum_{i<j} |w_ij| - lam/2 sum_i w_ii)`` on positive definite matrices.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class GraphicalLasso:
     rate: float = 0.01
 
     def __post_init__(self) -> None:
-        """Refuse what is not a law."""
+        """Raise ValueError if a parameter is out of range."""
         for name in ("lam", "shape", "rate"):
             value = getattr(self, name)
             number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
@@ -50,14 +50,15 @@ class GraphicalLasso:
 
     @property
     def learned(self) -> bool:
-        """Whether lam is drawn."""
+        """Whether the rate lam is learned from the data."""
         return self.lam is None
 
     def draw_rate(self, rng: np.random.Generator, W: Array) -> float:
-        """``lam | W ~ Gamma(shape + d(d+1)/2, rate + sum_ij |w_ij| / 2)``, the scales integrated out.
+        """Draw ``lam | W ~ Gamma(shape + d(d+1)/2, rate + sum_ij |w_ij| / 2)``, scales integrated out.
 
-        The cone of positive definite matrices is the same on any scale, so the prior's constant is ``lam`` to the
-        number of free entries; half the sum over all entries counts pairs once and the diagonal half.
+        The cone of positive definite matrices is invariant under scaling, so the normalising constant of the prior
+        is ``lam`` to the power of the number of free entries, d(d+1)/2. Half the sum over all entries counts every
+        pair once and the diagonal half.
         """
         if self.lam is not None:
             return self.lam
@@ -65,17 +66,17 @@ class GraphicalLasso:
         return float(rng.gamma(self.shape + d * (d + 1) / 2) / (self.rate + np.abs(W).sum() / 2))
 
     def draw_reciprocal_scales(self, rng: np.random.Generator, W: Array, lam: float) -> Array:
-        """``1/t_ij | W ~ InverseGaussian(lam / |w_ij|, lam^2)``, one for each pair; the diagonal has none."""
+        """Draw ``1/t_ij | W ~ InverseGaussian(lam / |w_ij|, lam^2)`` for every pair i < j; the diagonal is 0."""
         i, j = np.tril_indices(len(W), -1)
         D = np.zeros(W.shape)
-        with np.errstate(divide="ignore"):  # an entry that is exactly 0 has an infinite mean, which is fine
+        with np.errstate(divide="ignore"):  # an entry that is exactly 0 has an infinite mean, which is valid
             D[i, j] = inverse_gaussian.draw(rng, lam / np.abs(W[i, j]), lam**2)
         return D + D.T
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkState:
-    """Where a chain stands: the whole precision matrix, reciprocals ``D = 1/T`` of its scales, and the rate."""
+    """State of a chain: the whole precision matrix W, the reciprocal scales ``D = 1/T``, and the rate lam."""
 
     W: Array
     D: Array
@@ -84,7 +85,7 @@ class NetworkState:
 
 @dataclass(frozen=True)
 class WholeNetwork:
-    """Block Gibbs for ``X ~ N(0, W^-1)`` by rows, seen through ``S = X'X``, with a graphical lasso prior on ``W``.
+    """Block Gibbs sampler for rows ``x ~ N(0, W^-1)``, given ``S = X'X``, with a graphical lasso prior on ``W``.
 
     Parameters
     ----------
@@ -95,7 +96,7 @@ class WholeNetwork:
     p : int
         Number of query variables.
     prior : GraphicalLasso
-        The law of ``W``.
+        The prior distribution of ``W``.
     """
 
     S: Array
@@ -104,10 +105,10 @@ class WholeNetwork:
     prior: GraphicalLasso
 
     def start(self, rng: np.random.Generator) -> NetworkState:
-        """An over-dispersed first state.
+        """Draw an over-dispersed initial state of a chain.
 
-        ``W`` as a ``Wishart(d + 1, I)`` prior would have it, all connected, times a random factor between 1/e
-        and e; a learned rate from a wide range about ``sqrt(2d)``; scales from their prior.
+        ``W`` comes from its posterior under a ``Wishart(d + 1, I)`` prior, without zeros, times a random factor
+        between 1/e and e; a learned rate from a wide range about ``sqrt(2d)``; scales from their prior.
         """
         d = len(self.S)
         root = np.linalg.inv(np.linalg.cholesky(self.S + np.eye(d))).T
@@ -117,27 +118,27 @@ class WholeNetwork:
         return NetworkState(W, 1 / (T + T.T), lam)
 
     def sweep(self, rng: np.random.Generator, state: NetworkState) -> tuple[NetworkState, SweepInfo]:
-        """One Gibbs pass: every line draws from the conditional named beside it."""
+        """Draw the next state by one Gibbs sweep; the comments name the conditional distributions."""
         W = self.draw_matrix(rng, state)  # W  | D, lam, S, column by column
         lam = self.prior.draw_rate(rng, W)  # lam  | W
         D = self.prior.draw_reciprocal_scales(rng, W, lam)  # D  | W, lam
         return NetworkState(W, D, lam), SweepInfo(iterations=0, residual=0.0, scale_factor=1.0)
 
     def draw_matrix(self, rng: np.random.Generator, state: NetworkState) -> Array:
-        """Every column once. The inverse is made afresh, so its rounding errors never outlive a sweep."""
+        """Draw every column of ``W`` once; the inverse is recomputed, so rounding errors do not accumulate."""
         W, root = state.W.copy(), np.linalg.inv(np.linalg.cholesky(state.W))
         v, Z = self.draw_conditional_precisions(rng, state.lam), rng.standard_normal(W.shape)
         draw_columns(W, root.T @ root, self.S, state.D, state.lam, Z, v)
         return W
 
     def draw_conditional_precisions(self, rng: np.random.Generator, lam: float) -> Array:
-        """``v_j = w_jj - u'W_-j-j^-1 u ~ Gamma(n/2 + 1, rate (s_jj + lam)/2)``, whatever the rest of ``W`` is."""
+        """Draw all ``v_j = w_jj - u'W_-j-j^-1 u ~ Gamma(n/2 + 1, rate (s_jj + lam)/2)``, given any ``W_-j-j``."""
         return rng.gamma(self.n / 2 + 1, size=len(self.S)) / ((np.diag(self.S) + lam) / 2)
 
     def derive(self, rng: np.random.Generator, state: NetworkState, info: SweepInfo) -> Draw:
-        """The query's rows of ``W``, the diagonal of the rest, and the variances that the rest explains.
+        """Return the query rows of ``W``, the diagonal of ``W22``, and the explained variances.
 
-        These are the diagonal of ``U W12 S22 W21 U / n``.
+        The latter are the diagonal of ``U W12 S22 W21 U / n``.
         """
         p = self.p
         W11, W12 = state.W[:p, :p], state.W[:p, p:]
@@ -147,5 +148,5 @@ class WholeNetwork:
         return Draw(W11, W12, np.diag(state.W)[p:], explained, hyper, info)
 
     def cross(self, state: NetworkState) -> Array:
-        """``W12``."""
+        """Return the cross block ``W12`` of a state."""
         return state.W[: self.p, self.p :]

@@ -1,1 +1,1 @@
-"""The model and its sampler: the sweep, the scatter it sees, scale moves, and the copula of mixed columns."""
+"""The model and its Gibbs sampler: the sweep, the scatter, scale moves, and the copula for mixed columns."""

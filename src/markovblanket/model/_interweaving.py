@@ -1,14 +1,14 @@
-"""``W11`` given the regression: a second step for it, beside the one given ``W12``.
+"""Compiled draws of ``W11`` given the regression coefficients, in addition to those given ``W12`` (interweaving).
 
-Given ``W12``, ``W11`` moves little where the query is well explained, and the other way round: the regression of
-the query on the rest, ``-U W12``, ties them. Here ``Z = U W12`` is held instead, and ``W12 = W11 Z`` follows
-``W11``; steps of both kinds in turn forget more than either (Yu and Meng 2011). With scales T the law of ``W11``,
-the Jacobian ``|W11|^q`` of ``W12 = W11 Z`` included, is log-concave::
+Where the query is well explained, ``W11`` given ``W12`` moves little, and vice versa: both are tied to the
+regression of the query on the rest, ``-U W12``. Here ``Z = U W12`` is held fixed instead, and ``W12 = W11 Z``
+changes with ``W11``; alternating both kinds of steps mixes better than either (Yu and Meng 2011). Given the scales
+T, the conditional density of ``W11``, with the Jacobian ``|W11|^q`` of ``W12 = W11 Z``, is log-concave::
 
     |W11|^(n/2 + q) exp -1/2 ( tr(D W11) + sum_a w_a' H_a w_a )        w_a row a of W11, H_a = Z diag(1/T_a) Z'
 
-with ``D = B + Z A Z' + Z S21 + S12 Z'``. It is p x p, whatever q is, once the ``H_a`` are known. Entries are drawn
-in turn by slice steps: to add x to the entries (a, b) and (b, a) of ``W11`` multiplies its determinant by
+with ``D = B + Z A Z' + Z S21 + S12 Z'``. Once the ``H_a`` are known, its cost does not depend on q. Entries are
+drawn in turn by slice steps: adding x to the entries (a, b) and (b, a) of ``W11`` multiplies its determinant by
 ``(1 + x u_ab)^2 - x^2 u_aa u_bb``.
 
 References
@@ -26,21 +26,21 @@ from numba import njit
 
 from markovblanket.contracts import Array
 
-# A scale below this holds its entry at zero, to rounding, and ``W11`` where it is.
-LEAST = 1e-290
-# So many steps outwards are of the same length; later ones, which hardly any law asks for, grow.
-EVEN = 100
-ROUNDING = 2.0**-52
+# With a scale below this, the entry is zero up to rounding and ``W11`` cannot move.
+LEAST_SCALE = 1e-290
+# Steps outwards before their length starts to double: hardly any density needs more, but every search must end.
+MOST_EQUAL_STEPS = 100
+MACHINE_EPSILON = 2.0**-52
 
 
 def curvatures(Z: Array, T: Array) -> Array:
-    """``H_a`` for every row a: p x p x p."""
+    """Return the p x p matrices ``H_a = Z diag(1/T_a) Z'`` of all rows a, p x p x p."""
     return np.stack([(Z / scales) @ Z.T for scales in T])
 
 
 @njit(cache=True)
 def draw(rng: np.random.Generator, W11: Array, power: float, D: Array, H: Array) -> Array:
-    """Every entry of ``W11`` in turn, given the others and the regression; ``power`` is ``n/2 + q``.
+    """Draw every entry of ``W11`` in turn, given the others and the regression; ``power`` is ``n/2 + q``.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def draw(rng: np.random.Generator, W11: Array, power: float, D: Array, H: Array)
     >>> for _ in range(4000):
     ...     W = draw(rng, W, 5.0, np.eye(1), np.zeros((1, 1, 1)))
     ...     kept.append(W[0, 0])
-    >>> bool(abs(np.mean(kept) - 12) < 0.5)  # w^5 exp(-w/2): a gamma law of shape 6 and rate 1/2
+    >>> bool(abs(np.mean(kept) - 12) < 0.5)  # w^5 exp(-w/2): a gamma distribution of shape 6 and rate 1/2
     True
     """
     W, U = W11.copy(), np.linalg.inv(W11)
@@ -60,8 +60,8 @@ def draw(rng: np.random.Generator, W11: Array, power: float, D: Array, H: Array)
                 linear = D[a, b] + np.dot(H[a, b], W[a]) + np.dot(H[b, a], W[b])
                 quadratic, u, v = H[a, b, b] + H[b, a, a], U[a, b], U[a, a] * U[b, b]
             half = power if a != b else 0.5 * power
-            if expected_width(half, quadratic, u, v) < ROUNDING * math.sqrt(W[a, a] * W[b, b]):
-                continue  # scales so small hold the entry where it is, and the slope is all rounding
+            if expected_width(half, quadratic, u, v) < MACHINE_EPSILON * math.sqrt(W[a, a] * W[b, b]):
+                continue  # the entry cannot move with such small scales, and its slope is mere rounding
             x = step(rng, half, linear, quadratic, u, v)
             W[a, b] += x
             W[b, a] = W[a, b]
@@ -71,9 +71,10 @@ def draw(rng: np.random.Generator, W11: Array, power: float, D: Array, H: Array)
 
 @njit(cache=True)
 def step(rng: np.random.Generator, power: float, linear: float, quadratic: float, u: float, v: float) -> float:
-    """A slice step from x = 0 under ``((1 + x u)^2 - x^2 v)^power exp(-linear x - quadratic x^2 / 2)``.
+    """Return a slice step from x = 0 for ``((1 + x u)^2 - x^2 v)^power exp(-linear x - quadratic x^2 / 2)``.
 
-    The law is log-concave: a slice is an interval, and of any that holds it, cut down to it, the draw is uniform.
+    The density is log-concave, so a slice is an interval: a draw from any larger interval, shrunk after each point
+    outside the slice, is uniform on the slice.
     """
     level, width = -rng.standard_exponential(), expected_width(power, quadratic, u, v)
     left = -width * rng.random()
@@ -89,7 +90,7 @@ def step(rng: np.random.Generator, power: float, linear: float, quadratic: float
 
 @njit(cache=True)
 def expected_width(power: float, quadratic: float, u: float, v: float) -> float:
-    """Three standard deviations, by the curvature at x = 0."""
+    """Return three standard deviations, estimated by the curvature at x = 0."""
     return 3.0 / math.sqrt(quadratic + 2.0 * power * (u * u + v))
 
 
@@ -97,18 +98,18 @@ def expected_width(power: float, quadratic: float, u: float, v: float) -> float:
 def outside(
     end: float, width: float, level: float, power: float, linear: float, quadratic: float, u: float, v: float
 ) -> float:
-    """The end of the interval, moved outwards until it is not in the slice."""
+    """Return the end of the interval, moved outwards until it lies outside the slice."""
     steps = 0
     while log_density(end, power, linear, quadratic, u, v) > level:
         end, steps = end + width, steps + 1
-        if steps > EVEN:
+        if steps > MOST_EQUAL_STEPS:
             width *= 2.0
     return end
 
 
 @njit(cache=True)
 def log_density(x: float, power: float, linear: float, quadratic: float, u: float, v: float) -> float:
-    """Minus infinity where ``W11`` is not positive definite."""
+    """Return the log density at x, relative to x = 0; minus infinity where ``W11`` is not positive definite."""
     if 1.0 + x * u <= abs(x) * math.sqrt(v):
         return -np.inf
     return power * math.log((1.0 + x * u) ** 2 - x * x * v) - (linear + 0.5 * quadratic * x) * x
@@ -116,7 +117,7 @@ def log_density(x: float, power: float, linear: float, quadratic: float, u: floa
 
 @njit(cache=True)
 def follow(U: Array, a: int, b: int, x: float) -> None:
-    """The inverse, in place, after x was added to the entries (a, b) and (b, a)."""
+    """Update the inverse ``U``, in place, after x was added to the entries (a, b) and (b, a) of ``W11``."""
     first, second = U[a].copy(), U[b].copy()
     if a == b:
         U -= x / (1.0 + x * first[a]) * np.outer(first, first)

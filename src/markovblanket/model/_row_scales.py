@@ -1,11 +1,12 @@
-"""The law of row factors in the joint move of ``(W11, W12)``, compiled: a few slice steps of scalars per sweep.
+"""Compiled draws of the row factors in the joint scale move of ``(W11, W12)``, by univariate slice steps.
 
-With ``r`` the factors and e(r) what the prior says (:class:`~markovblanket.contracts.RowLaw`), the law is::
+With ``r`` the factors and e(r) the term of the prior (:class:`~markovblanket.contracts.RowLaw`), their density
+is::
 
     prod_i r_i^power_i  exp(-1/2 sqrt(r)' M sqrt(r) - r's)  x  exp(-e(r))    or    (rate + e(r))^-law_power
 
-Along ``log r_i``, and along their common shift, that is ``exp`` of a sum of five exponentials, whose coefficients
-are worked out once per direction.
+Along each ``log r_i``, and along their common shift, it is determined by a few coefficients of ``exp(x/2)``,
+``exp(x)`` and ``exp(2x)``, which are computed once per direction.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from numba import njit
 
 from markovblanket.contracts import Array, RowLaw
 
-WIDTH = 0.2
-MAX_STEPS = 1000
+# Length of the first interval of a slice step and of every step outwards, and their largest number.
+SLICE_WIDTH = 0.2
+MOST_SLICE_STEPS = 1000
 
 
 class Law(NamedTuple):
-    """All of the law above, for compiled code."""
+    """Parameters of the density of the row factors, for compiled code."""
 
     powers: Array
     M: Array
@@ -35,9 +37,10 @@ class Law(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """Along a direction x: ``slope x - half exp(x/2) - one exp(x)``, less what the prior says of
+    """Coefficients of the log density along a direction x: ``slope x - half exp(x/2) - one exp(x) - prior(e)``.
 
-    ``e = constant + law_one exp(x) + law_two exp(2x)``: e itself, or ``power log(rate + e)`` if that is positive.
+    The term of the prior depends on ``e = constant + law_one exp(x) + law_two exp(2x)``: it is
+    ``power log(rate + e)`` if ``power`` is positive, otherwise e itself.
     """
 
     slope: float
@@ -51,18 +54,18 @@ class Terms(NamedTuple):
 
 
 def draw(rng: np.random.Generator, power: float, M: Array, s: Array, law: RowLaw) -> Array:
-    """``r``, moved from ``r = 1`` by slice steps (Neal 2003) along each ``log r_i`` and along their sum.
+    """Draw the row factors ``r``, from ``r = 1``, by slice steps (Neal 2003) along each ``log r_i`` and their sum.
 
     Parameters
     ----------
     rng : numpy.random.Generator
         The source of randomness.
     power : float
-        The power of every ``r_i`` that the prior does not bring.
+        The power of every ``r_i`` in the density, apart from the prior.
     M, s : numpy.ndarray
         p x p and p: the quadratic and the linear term.
     law : RowLaw
-        The prior's part.
+        The factor of the prior.
 
     Returns
     -------
@@ -93,7 +96,7 @@ def _draw(rng: np.random.Generator, law: Law) -> Array:
 
 @njit(cache=True)
 def along_one(i: int, r: Array, law: Law) -> Terms:
-    """Along ``log r_i``, from ``r_i = 1``."""
+    """Return the coefficients of the log density along ``log r_i``, from ``r_i = 1``."""
     others, constant = 0.0, 0.0
     for k in range(len(r)):
         if k != i:
@@ -105,7 +108,7 @@ def along_one(i: int, r: Array, law: Law) -> Terms:
 
 @njit(cache=True)
 def along_all(r: Array, law: Law) -> Terms:
-    """Along the common shift of all ``log r_i``."""
+    """Return the coefficients of the log density along the common shift of all ``log r_i``."""
     root = np.sqrt(r)
     one = 0.5 * np.dot(root, np.dot(law.M, root)) + np.dot(law.s, r)
     law_one, law_two = np.dot(law.linear, r), 0.5 * np.dot(law.quadratic, r * r)
@@ -114,7 +117,7 @@ def along_all(r: Array, law: Law) -> Terms:
 
 @njit(cache=True)
 def log_density(x: float, terms: Terms) -> float:
-    """The log density along a direction, up to a constant."""
+    """Return the log density along a direction, up to a constant."""
     root = math.exp(0.5 * x)
     r = root * root
     e = terms.constant + terms.law_one * r + terms.law_two * r * r
@@ -124,16 +127,16 @@ def log_density(x: float, terms: Terms) -> float:
 
 @njit(cache=True)
 def step(rng: np.random.Generator, terms: Terms) -> float:
-    """A slice step from 0, as :func:`markovblanket.variates.slice.step` makes it."""
+    """Return a slice step from 0, by the algorithm of :func:`markovblanket.variates.slice.step`."""
     height = log_density(0.0, terms) - rng.standard_exponential()
-    left = -WIDTH * rng.random()
-    right = left + WIDTH
-    leftwards = rng.integers(0, MAX_STEPS)
-    rightwards = MAX_STEPS - 1 - leftwards
+    left = -SLICE_WIDTH * rng.random()
+    right = left + SLICE_WIDTH
+    leftwards = rng.integers(0, MOST_SLICE_STEPS)
+    rightwards = MOST_SLICE_STEPS - 1 - leftwards
     while leftwards > 0 and log_density(left, terms) > height:
-        left, leftwards = left - WIDTH, leftwards - 1
+        left, leftwards = left - SLICE_WIDTH, leftwards - 1
     while rightwards > 0 and log_density(right, terms) > height:
-        right, rightwards = right + WIDTH, rightwards - 1
+        right, rightwards = right + SLICE_WIDTH, rightwards - 1
     while True:
         x = left + (right - left) * rng.random()
         if x == 0.0 or log_density(x, terms) > height:

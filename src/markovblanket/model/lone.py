@@ -1,15 +1,16 @@
-"""One query variable alone, with exact zeros: the sweep of :mod:`markovblanket.model.sweep` for p = 1, compiled whole.
+"""Compiled sampler for a single query variable with a spike-and-slab prior.
 
-A look at one variable is short, and there may be hundreds: most of their time would be spent in between compiled
-functions. With ``x = W11``, w the only row of ``W12`` and v the slab, a sweep draws::
+It is the sweep of :mod:`markovblanket.model.sweep` for p = 1. Such fits are short, and there may be hundreds of
+them: with the general sampler most of the time would be spent between compiled functions. With ``x = W11``, w the
+only row of ``W12`` and v the slab, a sweep draws::
 
     w  | x, v        entry by entry                        (:mod:`markovblanket.priors.spike_slab_sweep`)
     x  | w           ∝ x^(n/2) exp -1/2 (B x + G/x)        (a step of :mod:`markovblanket.variates.mgig`)
     r  | x, w        (x, w) -> (r x, r w), v integrated out (:mod:`markovblanket.model._row_scales`)
     v  | w           inverse gamma, unless it is given
 
-Nothing but scalar products of columns enters, so all variables may share one factor of their scatter: whichever is
-the query, the others' columns of that factor are its ``F``.
+Only inner products of columns are needed, so all variables can share one factor of their scatter: whichever
+variable is the query, the columns of the others in that factor are its ``F``.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from markovblanket.priors.spike_slab import SpikeSlab, passes
 
 
 class Lone(NamedTuple):
-    """The data, in any coordinates: ``F'`` with a row per other variable, ``y F = S12``, ``B = y'y + 1``.
+    """Data of one query variable: ``F'`` with a row per other variable, ``y F = S12``, ``B = y'y + 1``.
 
     ``a`` is the diagonal of ``F'F + I``, and ``n`` the number of rows.
     """
@@ -40,7 +41,7 @@ class Lone(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """Log-odds of an edge; the slab, or 0 if it is ``InverseGamma(shape, rate)``."""
+    """Prior log-odds of an edge; the slab, or 0 if it is learned, ``slab ~ InverseGamma(shape, rate)``."""
 
     odds: float
     slab: float
@@ -49,19 +50,19 @@ class Prior(NamedTuple):
 
 
 def one_of(factor: Array, j: int, n: int) -> Lone:
-    """Variable j as the query and all others as the rest, of a factor with a row per variable."""
+    """Return the data with variable j as the query, from a factor of the scatter with a row per variable."""
     FT, y = np.delete(factor, j, axis=0), np.ascontiguousarray(factor[j])
     return Lone(FT, y, 1.0 + np.einsum("jk,jk->j", FT, FT), 1.0 + float(y @ y), n)
 
 
 def law_of(prior: SpikeSlab) -> Prior:
-    """For compiled code; the prior probability of an edge must be given."""
+    """Return the prior for compiled code; its inclusion probability must be given."""
     odds, _ = prior.zero_law({"slab": 1.0})
     return Prior(odds, prior.slab or 0.0, prior.shape, prior.rate)
 
 
 def start(rng: np.random.Generator, lone: Lone, prior: SpikeSlab) -> tuple[Array, float, float]:
-    """An over-dispersed first state, as :func:`markovblanket.model.sweep.start` has it: ``W21``, x and v."""
+    """Draw an over-dispersed initial state ``W21``, x, v, like :func:`markovblanket.model.sweep.start`."""
     x = rng.chisquare(lone.n + 2) / lone.B * math.exp(rng.uniform(-1, 1))
     T, hyper = prior.start(rng, 1, len(lone.FT))
     return (np.sqrt(T) * rng.standard_normal(T.shape)).T.copy(), x, prior.slab or hyper["slab"]
@@ -77,15 +78,15 @@ def run(
     sweeps: int,
     there: Array,
 ) -> tuple[float, float]:
-    """So many sweeps of ``W21`` (q x 1), in place, and of x and v, which are returned.
+    """Run ``sweeps`` sweeps, which change ``W21`` (q x 1) in place; return the new x and v.
 
-    Counts in ``there`` how often each of the first entries was not zero.
+    ``there`` counts, in place, in how many sweeps each of the first entries was not zero.
     """
     x, v = _run(rng, W21, x, v, lone, law_of(prior), passes(1, *lone.FT.shape), sweeps, there)
     return float(x), float(v)
 
 
-# One function, since each that calls the entries' sweep takes seconds to compile.
+# All sweeps in one function, because every function that calls spike_slab_sweep.sweep takes seconds to compile.
 @njit(cache=True)
 def _run(
     rng: np.random.Generator,
@@ -114,7 +115,7 @@ def _run(
 
 @njit(cache=True)
 def fit(W21: Array, FT: Array) -> Array:
-    """``w F'``, where most of w is zero."""
+    """Return ``w F'``, where most entries of w are zero."""
     V = np.zeros(FT.shape[1])
     for j in range(len(W21)):
         if W21[j, 0] != 0.0:
@@ -124,7 +125,7 @@ def fit(W21: Array, FT: Array) -> Array:
 
 @njit(cache=True)
 def draw_query(rng: np.random.Generator, x: float, lone: Lone, G: float) -> float:
-    """``x | w``: ``Y + G / (W0 + G/x)`` with ``Y ~ chi2(n+2) / B`` and ``W0 ~ chi2(n+2)`` leaves its law alone."""
+    """Move x by ``Y + G / (W0 + G/x)``, which leaves ``x | w`` invariant; ``B Y`` and ``W0`` are ``chi2(n+2)``."""
     return rng.chisquare(lone.n + 2.0) / lone.B + G / (rng.chisquare(lone.n + 2.0) + G / x)
 
 
@@ -132,7 +133,7 @@ def draw_query(rng: np.random.Generator, x: float, lone: Lone, G: float) -> floa
 def draw_scale(
     rng: np.random.Generator, x: float, lone: Lone, G: float, Q: float, edges: int, size: float, prior: Prior
 ) -> float:
-    """The factor r of the joint move of x and w."""
+    """Draw the factor r of the joint scale move of x and w."""
     slope, one = 0.5 * (lone.n + 2.0) + edges, 0.5 * (lone.B * x + G / x) + Q
     if prior.slab > 0.0:
         terms = Terms(slope, 0.0, one, 0.0, 0.0, 0.5 * size / prior.slab, 0.0, 0.0)
@@ -143,7 +144,7 @@ def draw_scale(
 
 @njit(cache=True)
 def draw_slab(rng: np.random.Generator, edges: int, size: float, prior: Prior) -> float:
-    """``v | w``, unless it is given."""
+    """Draw the slab from ``v | w``, an inverse gamma; return it unchanged if it is given."""
     if prior.slab > 0.0:
         return prior.slab
     return (prior.rate + 0.5 * size) / rng.standard_gamma(prior.shape + 0.5 * edges)

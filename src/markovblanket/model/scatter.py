@@ -1,7 +1,7 @@
-"""Gaussian columns in, scatter out: the only thing the model sees of the data.
+"""The scatter of Gaussian columns, or a given scatter matrix, in the form that the sampler needs.
 
-``S22`` is never formed. Its factor ``F`` (``F'F = S22``, m x q with m <= min(n, q)) is rotated once per data
-set so that its rows are orthogonal; ``F F'`` is then diagonal, which makes the solver's preconditioner free.
+``S22`` is never formed. Its factor ``F`` (``F'F = S22``, m x q with m <= min(n, q)) is rotated once per data set
+so that its rows are orthogonal; ``F F'`` is then diagonal, which makes the preconditioner of the solver cheap.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from scipy import linalg
 from markovblanket.contracts import Array
 from markovblanket.tables.columns import spans
 
-# A factor row that is this small in every column, relative to the column, adds no more than rounding to S22. Of
-# smaller ones rounding would leave nothing orthogonal.
-NEGLIGIBLE = 1e-8
+# A row of the factor whose entries are all smaller than this, relative to the norms of their columns, adds no more
+# than rounding to S22. Rounding would also leave such rows far from orthogonal.
+NEGLIGIBLE_ROW = 1e-8
 # How far a given scatter may be from symmetric and positive semi-definite, relative to its diagonal.
-ROUNDING = 1e-8
-# Larger entries would overflow when squared.
-LARGEST = 1e150
+MATRIX_TOLERANCE = 1e-8
+# Larger entries of a scatter matrix would overflow when squared.
+LARGEST_ENTRY = 1e150
 
 
 @dataclass(frozen=True)
 class Factored:
-    """What follows from ``S11`` and from a factor ``F`` of ``S22``, of ``n`` rows."""
+    """Quantities derived from ``S11`` and a factor ``F`` of ``S22``, for a table of ``n`` rows."""
 
     n: int
     S11: Array
@@ -37,52 +37,53 @@ class Factored:
 
     @property
     def rest_degrees(self) -> float:
-        """As :func:`rest_degrees` has them."""
+        """Degrees of freedom of ``W22.1``, by the function :func:`rest_degrees`."""
         return rest_degrees(self.n, self.F.shape[1])
 
     def times_factor(self, M: Array) -> Array:
-        """``M F'``."""
+        """Return the product ``M F'``, p x m."""
         return times_transpose(M, self.F)
 
     @cached_property
     def B(self) -> Array:
-        """``S11 + I``."""
+        """Scatter of the query plus the identity, ``S11 + I``."""
         return self.S11 + np.eye(len(self.S11))
 
     @cached_property
     def row_sizes(self) -> Array:
-        """``diag(F F')``: the eigenvalues of ``S22`` that are not zero, while the rows are orthogonal."""
+        """Squared norms ``diag(F F')``: the nonzero eigenvalues of ``S22`` if the rows of F are orthogonal."""
         return np.einsum("kj,kj->k", self.F, self.F)
 
     @cached_property
     def column_sizes(self) -> Array:
-        """``diag(S22)``."""
+        """Diagonal of ``S22``, the squared norms of the columns of F."""
         return np.einsum("kj,kj->j", self.F, self.F)
 
     @cached_property
     def inverse_diagonal(self) -> Array:
-        """``diag((S22 + r I)^-1)``, r the :func:`rest_ridge`."""
+        """Diagonal of ``(S22 + r I)^-1``, with r by :func:`rest_ridge`."""
         return inverse_diagonal(self.F, rest_ridge(self.n, self.F.shape[1]))
 
 
 @dataclass(frozen=True)
 class FactorScatter(Factored):
-    """``S11``, ``S12`` and a factor ``F`` of ``S22`` with orthogonal rows, of ``n`` rows."""
+    """Scatter of a table of ``n`` rows: ``S11``, ``S12`` and a factor ``F`` of ``S22`` with orthogonal rows."""
 
     S12: Array
 
     @cached_property
     def Y(self) -> Array:
-        """``S12 = Y F``: as S is positive semi-definite, the rows of ``S12`` lie in the span of those of ``F``."""
+        """Solution of ``S12 = Y F``; as S is positive semi-definite, F spans the rows of ``S12``."""
         return self.S12 @ self.F.T / self.row_sizes
 
 
 @dataclass(frozen=True)
 class MatrixScatter(Factored):
-    """The scatter given as a matrix, its variables in any units.
+    """Scatter given as a matrix, with variables in any units.
 
-    Where units differ by many orders of magnitude the small rows of the factor are not orthogonal to the large
-    ones, to rounding: what relies on that elsewhere comes from the matrix itself.
+    Where units differ by many orders of magnitude, rounding leaves the small rows of the factor far from
+    orthogonal to the large ones, so quantities that rely on orthogonality elsewhere are computed from the matrix
+    itself.
     """
 
     S12: Array
@@ -91,13 +92,16 @@ class MatrixScatter(Factored):
 
     @cached_property
     def inverse_diagonal(self) -> Array:
-        """``diag((S22 + r I)^-1)``, by way of the matrix scaled to unit diagonal."""
+        """Diagonal of ``(S22 + r I)^-1``, computed from the matrix scaled to unit diagonal."""
         A = self.S22 + rest_ridge(self.n, len(self.S22)) * np.eye(len(self.S22))
         return np.diag(np.linalg.inv(_correlation(A))) / np.diag(A)
 
 
 def inverse_diagonal(F: Array, ridge: float) -> Array:
-    """``diag((F'F + r I)^-1)``: with ``F'F = sum_k l_k v_k v_k'``, 1/(r + l_k) along v_k, 1/r off their span."""
+    """Return ``diag((F'F + r I)^-1)`` for a factor with orthogonal rows and the ridge r.
+
+    With ``F'F = sum_k l_k v_k v_k'`` the inverse has eigenvalues 1/(r + l_k) along v_k, and 1/r elsewhere.
+    """
     sizes, out = np.einsum("kj,kj->k", F, F), np.empty(F.shape[1])
     for span in spans(*F.shape):
         squares = F[:, span] ** 2 / sizes[:, None]
@@ -107,12 +111,12 @@ def inverse_diagonal(F: Array, ridge: float) -> Array:
 
 
 def rest_ridge(n: int, q: int) -> float:
-    """``r`` in ``W22.1 | S ~ Wishart_q(rest_degrees, (S22 + r I)^-1)``: ``n / 2q``, but between 1 and 10.
+    """Return r of ``W22.1 | S ~ Wishart_q(rest_degrees, (S22 + r I)^-1)``: ``n / 2q``, limited to [1, 10].
 
-    The prior speaks as r rows would in which no two columns are correlated. Without it the cells of the rest are
-    filled in by regressions on all other columns that nothing shrinks. A rule of thumb for r is one over the mean
-    squared correlation: 10 where correlations are about 0.3. With few rows precisions would come to hang on it, so
-    there it is the paper's 1.
+    The prior has the weight of r rows with uncorrelated columns. Without it, missing cells of the rest would be
+    imputed by regressions on all other columns without shrinkage. A rule of thumb for r is one over the mean
+    squared correlation: 10 where correlations are about 0.3. With few rows the precisions would depend on r too
+    much, so there it is 1, as in the paper.
 
     Examples
     --------
@@ -123,15 +127,15 @@ def rest_ridge(n: int, q: int) -> float:
 
 
 def rest_degrees(n: int, q: int) -> float:
-    """Degrees of freedom of ``W22.1 | S ~ Wishart_q(., (S22 + r I)^-1)``: ``max(n - q, q) + r``.
+    """Return the degrees of freedom of ``W22.1 | S ~ Wishart_q(., (S22 + r I)^-1)``: ``max(n - q, q) + r``.
 
-    The paper's ``Wishart(q + 1, I)`` prior makes them n + q + 1. It believes every variable to be explained by the
-    others all but entirely, and overrates precisions: of n rows, q are spent on the coefficients of the other
-    variables, but the prior counts as many on top. With ``n - q + 1``, and as many more as the ridge adds to the
-    scatter, a precision is judged by its residual degrees of freedom, as in a regression on the others (for r = 1,
-    the prior of Geisser and Cornfield 1963). That takes more rows than variables; with fewer, ``q + 1`` is the
-    number by which a variable has unit variance before anything is seen. ``W11`` and ``W12`` do not depend on any
-    of this as long as no cell moves.
+    With the paper's ``Wishart(q + 1, I)`` prior they would be n + q + 1. That prior expects every variable to be
+    explained almost entirely by the others, and overestimates precisions: of n rows, q are used up by the
+    coefficients of the other variables, but the prior adds as many. With ``n - q + 1``, plus what the ridge adds
+    to the scatter, a precision is estimated by its residual degrees of freedom, as in a regression on the others
+    (for r = 1, the prior of Geisser and Cornfield 1963). This needs more rows than variables; with fewer,
+    ``q + 1`` gives every variable unit variance a priori. ``W11`` and ``W12`` do not depend on this choice unless
+    cells are latent.
 
     References
     ----------
@@ -147,13 +151,13 @@ def rest_degrees(n: int, q: int) -> float:
 
 
 def times_transpose(M: Array, F: Array) -> Array:
-    """``M F'``, from the entries of ``M`` that are not zero if they are few."""
+    """Return ``M F'``, computed from the nonzero entries of ``M`` if they are few."""
     return _nonzero_times(M, F.T) if 8 * np.count_nonzero(M) < M.size else M @ F.T
 
 
 @njit(cache=True)
 def _nonzero_times(M: Array, Ft: Array) -> Array:
-    """The product of a matrix that is nearly all zeros with ``Ft``."""
+    """Return the product of a sparse matrix, stored densely, with ``Ft``."""
     product = np.zeros((M.shape[0], Ft.shape[1]))
     for i in range(M.shape[0]):
         for j in range(M.shape[1]):
@@ -164,14 +168,14 @@ def _nonzero_times(M: Array, Ft: Array) -> Array:
 
 
 def from_columns(X1: Array, X2: Array) -> FactorScatter:
-    """The scatter of Gaussian columns: ``S11 = X1'X1``, ``S12 = X1'X2`` and a factor of ``X2'X2``."""
+    """Return the scatter of Gaussian columns: ``S11 = X1'X1``, ``S12 = X1'X2`` and a factor of ``X2'X2``."""
     n, q = X2.shape
     F: Array = X2 if n <= q else linalg.qr(X2, mode="r")[0][:q]
     return FactorScatter(n, X1.T @ X1, _rotated(F), X1.T @ X2)
 
 
 def from_matrix(S: Array, n: int, p: int) -> MatrixScatter:
-    """A scatter matrix as given, its first ``p`` variables the query.
+    """Return the scatter of a given d x d matrix, whose first ``p`` variables are the query.
 
     Raises
     ------
@@ -186,15 +190,15 @@ def from_matrix(S: Array, n: int, p: int) -> MatrixScatter:
 
 
 def _rotated(F: Array) -> Array:
-    """``V'F``: the same ``F'F``, with orthogonal rows, negligible ones dropped.
+    """Return ``V'F``, a factor with the same ``F'F`` and orthogonal rows, without negligible ones.
 
-    Columns are contiguous: a variable is a column, and some are looked at alone.
+    Its columns are contiguous in memory, because columns of single variables are read.
     """
     return (F.T @ _rotation(F)).T
 
 
 def _rotation(F: Array) -> Array:
-    """``V`` with ``F F' = V Λ V'``, without the columns for which ``V'F`` is negligible.
+    """Return ``V`` with ``F F' = V Λ V'``, without the columns for which ``V'F`` is negligible.
 
     The largest entry of every row of ``V'F`` is positive, so that the factor depends on the scatter alone and not
     on the order of the observations.
@@ -205,9 +209,9 @@ def _rotation(F: Array) -> Array:
 
 
 def _rows_worth_keeping(V: Array, F: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """The sign of the largest entry of each row of ``V'F``, and whether the row is more than rounding.
+    """Return the sign of the largest entry of each row of ``V'F``, and whether the row is more than rounding.
 
-    ``V'F`` is looked at in passing: to hold it beside what is left of it would take the memory of another table.
+    ``V'F`` is computed in spans of columns: all of it at once would take the memory of another table.
     """
     largest, kept = np.zeros(V.shape[1]), np.zeros(V.shape[1], dtype=bool)
     for span in spans(*F.shape):
@@ -215,64 +219,64 @@ def _rows_worth_keeping(V: Array, F: Array) -> tuple[Array, npt.NDArray[np.bool_
         size = np.abs(part)
         extreme = np.take_along_axis(part, size.argmax(axis=1, keepdims=True), axis=1)[:, 0]
         largest = np.where(np.abs(extreme) > np.abs(largest), extreme, largest)
-        kept |= (size > NEGLIGIBLE * np.linalg.norm(part, axis=0)).any(axis=1)
+        kept |= (size > NEGLIGIBLE_ROW * np.linalg.norm(part, axis=0)).any(axis=1)
     return np.where(largest < 0, -1.0, 1.0), kept
 
 
 def _semidefinite_root(S: Array) -> tuple[Array, Array]:
-    """``R`` with ``R'R = S``, and an inverse: ``M = M R^- R`` for matrices whose rows are in its span.
+    """Return ``R`` with ``R'R = S``, and an inverse ``R^-``: ``M = M R^- R`` if the rows of M are in its span.
 
-    Both are accurate for every variable however different their scales are.
+    Both are accurate for every variable, however different their scales are.
     """
     scale = np.sqrt(np.diag(S))
     values, V = np.linalg.eigh(_correlation(S))
-    kept = values > NEGLIGIBLE**2 * len(S)
+    kept = values > NEGLIGIBLE_ROW**2 * len(S)
     root, V = np.sqrt(values[kept]), V[:, kept]
     inverse = np.divide(V, scale[:, None], out=np.zeros_like(V), where=scale[:, None] > 0) / root
     return (V * root).T * scale, inverse
 
 
 def _correlation(S: Array) -> Array:
-    """``S`` scaled to unit diagonal; variables with no scatter get zeros."""
+    """Return ``S`` scaled to unit diagonal; variables with no scatter get zeros."""
     scale = np.sqrt(np.diag(S))
     inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
     return inverse[:, None] * S * inverse
 
 
 def _square(given: npt.ArrayLike) -> Array:
-    """Real numbers, as many rows as columns; what is masked is not finite."""
+    """Return a square matrix of real numbers, masked entries as NaN; raise ValueError if it is none."""
     try:
         S: Any = np.ma.asarray(given)
     except ValueError:
-        raise ValueError("a scatter matrix is square; got rows of different lengths") from None
+        raise ValueError("a scatter matrix must be square; got rows of different lengths") from None
     if S.dtype.kind not in "fiub":
-        raise ValueError(f"a scatter matrix holds real numbers, not dtype {S.dtype}")
+        raise ValueError(f"a scatter matrix must hold real numbers, not dtype {S.dtype}")
     if S.ndim != 2 or S.shape[0] != S.shape[1] or not S.size:
-        raise ValueError(f"a scatter matrix is square; got shape {S.shape}")
+        raise ValueError(f"a scatter matrix must be square; got shape {S.shape}")
     return S.astype(float).filled(np.nan)
 
 
 def _refuse_where(bad: npt.NDArray[np.bool_], what: str) -> None:
-    """A ValueError that names the first entry that is bad."""
+    """Raise a ValueError that names the first bad entry, if there is one."""
     if bad.any():
         row, column = np.argwhere(bad)[0]
         raise ValueError(f"the scatter matrix {what} (row {row}, column {column}, from 0)")
 
 
 def checked(S: npt.ArrayLike) -> Array:
-    """``S``, symmetrised to the last bit, or a ValueError that says why it is no scatter matrix."""
+    """Return ``S``, made exactly symmetric; raise ValueError if it is not a scatter matrix."""
     S = _square(S)
     _refuse_where(~np.isfinite(S), "has an entry that is not finite")
-    _refuse_where(np.abs(S) > LARGEST, f"has an entry beyond {LARGEST:.0e}; measure in larger units")
+    _refuse_where(np.abs(S) > LARGEST_ENTRY, f"has an entry beyond {LARGEST_ENTRY:.0e}; measure in larger units")
     _refuse_where(np.diag(np.diag(S) < 0), "has a negative diagonal entry, so it is not a scatter")
     scale = np.sqrt(np.diag(S))
-    _refuse_where(np.abs(S - S.T) > ROUNDING * np.outer(scale, scale), "is not symmetric")
+    _refuse_where(np.abs(S - S.T) > MATRIX_TOLERANCE * np.outer(scale, scale), "is not symmetric")
     _refuse_where(
-        np.abs(S) > (1 + ROUNDING) * np.outer(scale, scale),
+        np.abs(S) > (1 + MATRIX_TOLERANCE) * np.outer(scale, scale),
         "is not positive semi-definite: a covariance exceeds its variances",
     )
     least = np.linalg.eigvalsh(_correlation((S + S.T) / 2))[0]
-    if least < -ROUNDING:
+    if least < -MATRIX_TOLERANCE:
         raise ValueError(
             f"the scatter matrix is not positive semi-definite: an eigenvalue of {least:.2g} "
             "after scaling to unit diagonal"

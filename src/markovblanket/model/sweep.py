@@ -1,4 +1,4 @@
-"""The sampler: one Gibbs pass, readable on one screen."""
+"""The Gibbs sampler of the model: one sweep and its steps, the initial state, and what is derived from a draw."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from markovblanket.variates import mgig, wishart
 
 
 def sweep(rng: np.random.Generator, state: ChainState, problem: Problem) -> tuple[ChainState, SweepInfo]:
-    """One Gibbs pass: every line draws from the conditional named beside it."""
+    """Return the state after one Gibbs sweep, and its cost; comments name the conditional distributions."""
     state, problem, hops = refresh(rng, state, problem)  # X  | W, Y  (constant for complete Gaussian data)
     scatter, prior = problem.scatter, problem.prior
     W12, solve = prior.draw_cross(rng, state, scatter, problem.solver)  # W12  | W11, T, S
@@ -33,9 +33,9 @@ def sweep(rng: np.random.Generator, state: ChainState, problem: Problem) -> tupl
 def refresh(
     rng: np.random.Generator, state: ChainState, problem: Problem
 ) -> tuple[ChainState, Problem, tuple[int, int]]:
-    """The moving columns drawn anew, some with an entry of ``W12``, and the problem with their scatter.
+    """Draw the latent columns, some jointly with an entry of ``W12``; return the problem with their scatter, too.
 
-    Also how many moves of an entry with its column were proposed, and how many of them rejected.
+    The last value has the numbers of proposed and of rejected joint moves of an entry and its column.
     """
     if problem.latent is None:
         return state, problem, (0, 0)
@@ -47,7 +47,7 @@ def refresh(
 
 
 def row_products(W12: Array, scatter: Scatter) -> tuple[Array, Array]:
-    """``G = W12 A W21`` with ``A = I + F'F``, and ``Q = W12 S21`` with ``S21 = F'Y'``."""
+    """Return ``G = W12 A W21`` with ``A = I + F'F``, and ``Q = W12 S21`` with ``S21 = F'Y'``."""
     V = scatter.times_factor(W12)
     return W12 @ W12.T + V @ V.T, V @ scatter.Y.T
 
@@ -55,15 +55,16 @@ def row_products(W12: Array, scatter: Scatter) -> tuple[Array, Array]:
 def draw_common_scale(
     rng: np.random.Generator, state: ChainState, G: Array, Q: Array, prior: Prior
 ) -> tuple[float, Hyper]:
-    """The prior's joint move of ``(W12, T, hyper)``: its factor c, and the new hyperparameters."""
+    """Draw the factor c of the joint scale move of ``(W12, T, hyper)``, and the new hyperparameters."""
     quadratic = np.vdot(np.linalg.inv(state.W11), G)
     return prior.draw_factor(rng, state.hyper, float(np.trace(Q)), float(quadratic))
 
 
 def draw_query(rng: np.random.Generator, W11: Array, G: Array, scatter: Scatter) -> Array:
-    """``W11 | W12, S ~ MGIG((n+p+1)/2; B, G)``: a step of a kernel that leaves this law invariant.
+    """Move ``W11`` by a kernel that leaves ``W11 | W12, S ~ MGIG((n+p+1)/2; B, G)`` invariant.
 
-    More steps would be as exact and forget W11 sooner, but the joint move of the rows does that better.
+    More than one step would be as exact and reduce the autocorrelation of W11, but the joint move of the rows does
+    that better.
     """
     return mgig.step(rng, W11, (scatter.n + len(W11) + 1) / 2, scatter.B, G)
 
@@ -71,12 +72,13 @@ def draw_query(rng: np.random.Generator, W11: Array, G: Array, scatter: Scatter)
 def draw_with_regression(
     rng: np.random.Generator, state: ChainState, G: Array, Q: Array, problem: Problem
 ) -> tuple[ChainState, Array, Array]:
-    """``W11 | U W12, T, S``, where ``W12`` follows, and what G and Q become; not where entries are exactly zero.
+    """Draw ``W11 | U W12, T, S``, with ``W12`` changed accordingly; also return the new G and Q.
 
-    With ``Z = U W12``: ``Z A Z' = U G U`` and ``Z S21 = U Q`` (:mod:`markovblanket.model._interweaving`). ``W12`` moves by
-    the change of ``W11`` times Z, not to ``W11 Z``: rounding must not add to small rows a part of large ones.
+    Nothing is done if entries may be exactly zero. With ``Z = U W12``, ``Z A Z' = U G U`` and ``Z S21 = U Q``
+    (:mod:`markovblanket.model._interweaving`). The change of ``W11`` times Z is added to ``W12``, which is not set
+    to ``W11 Z``: rounding errors of large rows must not enter small ones.
     """
-    if problem.prior.zero_law(state.hyper) or state.T.min() < _interweaving.LEAST:
+    if problem.prior.zero_law(state.hyper) or state.T.min() < _interweaving.LEAST_SCALE:
         return state, G, Q
     U, scatter = np.linalg.inv(state.W11), problem.scatter
     UQ, Z = U @ Q, U @ state.W12
@@ -87,17 +89,17 @@ def draw_with_regression(
 
 
 def draw_row_scales(rng: np.random.Generator, state: ChainState, G: Array, Q: Array, problem: Problem) -> Array:
-    """Factors r of the joint move ``W11 -> R^1/2 W11 R^1/2``, ``W12 -> R W12`` with ``R = diag(r)``.
+    """Draw the factors r of the joint move ``W11 -> R^1/2 W11 R^1/2``, ``W12 -> R W12`` with ``R = diag(r)``.
 
-    Given ``W12``, ``W11`` hardly moves when the query variables are well explained, and the other way round: the
-    regression ``-U W12`` ties them. The move changes both and nearly keeps the regression. Its law with respect
-    to ``prod_i dr_i/r_i``, the Jacobian included and ``T`` integrated out, is::
+    If the query variables are well explained, ``W11`` given ``W12`` hardly moves, and vice versa: both are tied to
+    the regression ``-U W12``. The joint move changes both and nearly keeps the regression. The density of r with
+    respect to ``prod_i dr_i/r_i``, with the Jacobian and with ``T`` integrated out, is::
 
         prod_i r_i^((n+p+1)/2 + q)  exp(-1/2 sqrt(r)' M sqrt(r) - r's)  p(R W12)        M = B * W11 + U * G
 
-    with ``*`` entry by entry and s the diagonal of ``Q = W12 S21``. Slice steps for each
-    ``log r_i`` and for their common shift leave it invariant, hence the posterior too (Liu and Sabatti 2000). The
-    factor ``r_i^q`` belongs to ``p(R W12)`` in the code: a prior with exact zeros has fewer dimensions.
+    with ``*`` entry by entry and s the diagonal of ``Q = W12 S21``. Slice steps for each ``log r_i`` and for their
+    common shift leave it invariant, hence also the posterior (Liu and Sabatti 2000). In the code the factor
+    ``r_i^q`` is part of ``p(R W12)``, because under a prior with exact zeros fewer entries are scaled.
     """
     p = len(state.W11)
     power = (problem.scatter.n + p + 1) / 2
@@ -106,9 +108,9 @@ def draw_row_scales(rng: np.random.Generator, state: ChainState, G: Array, Q: Ar
 
 
 def start(rng: np.random.Generator, problem: Problem) -> ChainState:
-    """An over-dispersed first state.
+    """Draw an over-dispersed initial state of a chain.
 
-    ``W11`` as if nothing were connected, times a random factor between 1/e and e; ``W12`` from its prior.
+    ``W11`` is drawn as if there were no edges, times a random factor between 1/e and e; ``W12`` from its prior.
     """
     scatter, p, q = problem.scatter, problem.p, problem.q
     root = np.linalg.inv(np.linalg.cholesky(scatter.B)).T  # root root' = B^-1
@@ -119,14 +121,14 @@ def start(rng: np.random.Generator, problem: Problem) -> ChainState:
 
 
 def current_scatter(state: ChainState, problem: Problem) -> Scatter:
-    """The scatter of the columns that the state holds."""
+    """Return the scatter of the columns in the state; that of the problem if no columns are latent."""
     if problem.latent is None or state.columns is None:
         return problem.scatter
     return problem.latent.scatter(state.columns)
 
 
 def derive(rng: np.random.Generator, state: ChainState, info: SweepInfo, scatter: Scatter) -> Draw:
-    """What a draw says beyond ``W11`` and ``W12``.
+    """Return the draw of a state, with the diagonal of ``W22`` and the explained variances.
 
     ``W22_jj = (S22 + r I)^-1_jj chi2(rest_degrees) + (W21 U W12)_jj``; the explained variance of the query
     variables is that of ``-X2 W21 U``, i.e. the diagonal of ``U W12 S22 W21 U / n``.
@@ -141,25 +143,25 @@ def derive(rng: np.random.Generator, state: ChainState, info: SweepInfo, scatter
 
 @dataclass(frozen=True, slots=True)
 class Blanket:
-    """The sampler of a problem, as :mod:`markovblanket.chains.run` runs it."""
+    """Sampler of the Markov blanket model for a problem, to be run by :mod:`markovblanket.chains.run`."""
 
     problem: Problem
 
     def start(self, rng: np.random.Generator) -> ChainState:
-        """As :func:`start`."""
+        """Draw an initial state by the function :func:`start`."""
         return start(rng, self.problem)
 
     def sweep(self, rng: np.random.Generator, state: ChainState) -> tuple[ChainState, SweepInfo]:
-        """As :func:`sweep`."""
+        """Draw the next state by the function :func:`sweep`."""
         return sweep(rng, state, self.problem)
 
     def derive(self, rng: np.random.Generator, state: ChainState, info: SweepInfo) -> Draw:
-        """As :func:`derive`, with the columns that move."""
+        """Return the draw by the function :func:`derive`, with the latent columns."""
         draw, latent = derive(rng, state, info, current_scatter(state, self.problem)), self.problem.latent
         if latent is None or state.columns is None:
             return draw
         return replace(draw, latent=latent.moving(state.columns))
 
     def cross(self, state: ChainState) -> Array:
-        """``W12``."""
+        """Return the cross block ``W12`` of a state."""
         return state.W12

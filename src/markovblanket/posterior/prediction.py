@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from markovblanket.contracts import Array
-from markovblanket.model.copula.new_rows import FIRST_SWEEPS, SWEEPS, Completion, Rows
+from markovblanket.model.copula.new_rows import SWEEPS_OF_FIRST_DRAW, SWEEPS_PER_DRAW, Completion, Rows
 from markovblanket.model.copula.transforms import Steps
 from markovblanket.model.scatter import rest_degrees, rest_ridge
 from markovblanket.posterior.observed import Observed, Sample
@@ -137,7 +137,9 @@ class Fit:
             for j, scale in zip(drawn, scales, strict=True):
                 lower[:, j], upper[:, j] = scale.bounds(values[:, j])
             rows = Rows.between(lower, upper, x)
-            x = completion.draw(rng, rows, observed.rest_at(sample, J), SWEEPS if k else FIRST_SWEEPS)
+            x = completion.draw(
+                rng, rows, observed.rest_at(sample, J), SWEEPS_PER_DRAW if k else SWEEPS_OF_FIRST_DRAW
+            )
             yield x
 
     def _known(self, values: Array) -> tuple[Array, Array]:

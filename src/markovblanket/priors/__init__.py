@@ -1,8 +1,8 @@
-"""Priors on ``W12``: a prior is its law of the scales ``T`` given ``W12``, and nothing else changes.
+"""Prior distributions of ``W12``, each a scale mixture of normals with its own distribution of the scales ``T``.
 
-:class:`Laplace` with a given rate is the paper's; without one, the rate is learned. :class:`Horseshoe` shrinks
-small entries more and large ones less. :class:`Normal` has fixed scales and closed answers. :class:`SpikeSlab`
-has exact zeros.
+:class:`Laplace` with a given rate is the paper's prior; without one, the rate is learned. :class:`Horseshoe`
+shrinks small entries more and large ones less. :class:`Normal` has fixed scales and a conditional in closed form.
+:class:`SpikeSlab` has exact zeros.
 """
 
 from markovblanket.priors.horseshoe import Horseshoe

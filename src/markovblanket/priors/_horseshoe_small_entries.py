@@ -1,14 +1,14 @@
-"""A joint move of the horseshoe's ``tau`` with the entries of ``W12`` that the data say little about.
+"""A joint move of the horseshoe's ``tau`` and the entries of ``W12`` about which the data say little.
 
-``tau`` is known from thousands of small entries, and these are as small as ``tau`` says: drawn in turn, they
-creep. To scale all entries with ``tau`` helps little, for the large ones are held by the data. So only entries
-that are *free* follow it::
+``tau`` is determined by thousands of small entries, and their size by ``tau``: drawn in turn, they move slowly. A
+common scaling of all entries with ``tau`` helps little, because the data determine the large ones. So only *free*
+entries are scaled with it::
 
     (w, s) -> (c w, c^2 s) where free        tau -> c tau        s = tau^2 lambda^2
 
-Whether an entry is free is drawn first, with probability ``1 / (1 + s/k)``, k being a few times the variance that
-the data alone would leave ``w``. That choice is an auxiliary variable, whose probability goes into the law of c:
-with ``W12 = H + M``, M the free entries and H the others, the law with respect to ``dc/c`` is::
+Whether an entry is free is drawn first, with probability ``1 / (1 + s/k)``, where k is a few times the variance of
+``w`` given the data alone. This choice is an auxiliary variable, whose probability is a factor of the density of
+c: with ``W12 = H + M``, M the free entries and H the others, the density with respect to ``dc/c`` is::
 
     exp(-c (<M, S12> + tr(U H A M')) - c^2/2 tr(U M A M'))      the likelihood
     prod_free  (1 + c^2 s/v)^1/2 exp(-c^2 w^2 / 2v)             N(w; 0, t), 1/t = 1/s + 1/v
@@ -27,8 +27,8 @@ from markovblanket.contracts import Array, ChainState, Scatter
 from markovblanket.priors import _horseshoe_scales
 from markovblanket.variates import slice
 
-# k in variances; measured, 0.3 and 15 mix tau less well.
-FEW = 3.0
+# k in units of the variance of w given the data alone; with 0.3 and with 15 tau was measured to mix less well.
+FREE_BELOW_VARIANCES = 3.0
 
 
 def draw(
@@ -38,9 +38,9 @@ def draw(
     slab: float,
     log_prior: Callable[[float], float],
 ) -> ChainState:
-    """``W12``, ``T`` and ``tau`` moved by a slice step along ``log c``; ``log_prior`` is that of ``log tau``."""
+    """Move ``W12``, ``T`` and ``tau`` by a slice step along ``log c``; ``log_prior`` is that of ``log tau``."""
     tau, U, s = state.hyper["tau"], np.linalg.inv(state.W11), local_variances(state.T, slab)
-    ratio = s * np.diag(U)[:, None] * (1.0 + scatter.column_sizes) / FEW
+    ratio = s * np.diag(U)[:, None] * (1.0 + scatter.column_sizes) / FREE_BELOW_VARIANCES
     free = rng.random(s.shape) * (1.0 + ratio) < 1.0
     moving, held = np.where(free, state.W12, 0.0), np.where(free, 0.0, state.W12)
     linear, quadratic = likelihood(U, moving, held, scatter)
@@ -57,12 +57,12 @@ def draw(
 
 
 def local_variances(T: Array, slab: float) -> Array:
-    """``s`` with ``1/T = 1/s + 1/slab``; where T is the slab to rounding, s is large, no matter how large."""
+    """Return ``s`` with ``1/T = 1/s + 1/slab``; where T equals the slab up to rounding, any large s will do."""
     return T / np.maximum(1.0 - T / slab, 1e-15)
 
 
 def likelihood(U: Array, moving: Array, held: Array, scatter: Scatter) -> tuple[float, float]:
-    """``<M, S12> + tr(U H A M')`` and ``tr(U M A M')`` with ``A = I + F'F`` and ``S12 = Y F``."""
+    """Return ``<M, S12> + tr(U H A M')`` and ``tr(U M A M')`` with ``A = I + F'F`` and ``S12 = Y F``."""
     MF, HF = scatter.times_factor(moving), scatter.times_factor(held)
     UM, UMF = U @ moving, U @ MF
     linear = np.vdot(MF, scatter.Y) + np.vdot(UM, held) + np.vdot(UMF, HF)
@@ -70,7 +70,10 @@ def likelihood(U: Array, moving: Array, held: Array, scatter: Scatter) -> tuple[
 
 
 def law_of_scales(s: Array, ratio: Array, others: Array, tau: float, slab: float) -> Callable[[float], float]:
-    """The scales' part of the law of ``u = log c``: those of free entries, their ``s/k``, those of the others."""
+    """Return the log density of ``u = log c`` as far as it comes from the scales.
+
+    ``s`` and ``ratio`` are s and s/k of the free entries, ``others`` are s of the other entries.
+    """
 
     def log_density(u: float) -> float:
         c2, sum_log = math.exp(2 * u), _horseshoe_scales.sum_log

@@ -1,4 +1,4 @@
-"""Nearly zero, or nearly unshrunk: the horseshoe, its large entries bounded by a slab."""
+"""The regularised horseshoe prior: entries are nearly zero, or nearly normal with the variance of a slab."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from markovblanket.variates import slice
 
 @dataclass(frozen=True)
 class Horseshoe(ScaleMixture):
-    """``w ~ N(0, t)`` with ``1/t = 1/(tau lambda)^2 + 1/slab``, every ``lambda`` half-Cauchy.
+    """Regularised horseshoe: ``w ~ N(0, t)``, ``1/t = 1/(tau lambda)^2 + 1/slab``, every ``lambda`` half-Cauchy.
 
-    The regularised horseshoe: entries are shrunk to nearly zero by the global ``tau``, which is learned, unless
+    Entries are shrunk to nearly zero by the global ``tau``, which is learned, unless
     their own ``lambda`` is large; then they are nearly ``N(0, slab)``.
 
     Parameters
     ----------
     edges : float, optional
-        How many edges to expect: sets ``scale``, see :meth:`for_data`. By default the data decide.
+        Expected number of edges, which sets ``scale``, see :meth:`for_data`. Not used by default.
     scale : float, optional
         ``tau ~ HalfCauchy(scale)``; 1 by default.
     slab : float, optional
         Variance of entries that are not shrunk; ``inf`` for the plain horseshoe. By default it is learned, with
         the hyperprior ``slab ~ InverseGamma(shape, rate)``, which makes these entries Student t.
     shape, rate : float
-        That hyperprior; by default, 4 degrees of freedom and a scale of 2.
+        Parameters of this hyperprior; by default the Student t has 4 degrees of freedom and scale 2.
 
     References
     ----------
@@ -54,7 +54,7 @@ class Horseshoe(ScaleMixture):
     rate: float = 8.0
 
     def __post_init__(self) -> None:
-        """Refuse what is not a law."""
+        """Raise ValueError if a parameter is out of range."""
         for name in ("edges", "scale", "slab", "shape", "rate"):
             value, least = getattr(self, name), LEAST_SHAPE if name == "shape" else 1e-100
             inside = value is None or (isinstance(value, int | float | np.number) and least <= value < 1e100)
@@ -63,13 +63,13 @@ class Horseshoe(ScaleMixture):
                 raise ValueError(f"Horseshoe({name}={value!r}): {name} must be a number, {bound} and finite")
 
     def for_data(self, p: int, q: int, n: int) -> Horseshoe:
-        """The prior with its scale worked out from the expected number of edges, for tables of n rows.
+        """Return the prior with its scale computed from the expected number of edges, for tables of n rows.
 
-        ``scale = edges / (pq - edges) / sqrt(n)``. An entry keeps the share ``1 - kappa`` of what the data say,
-        with ``kappa = 1 / (1 + n tau^2 lambda^2)`` for a query variable of unit residual variance and columns of
-        mean square 1. The mean of that share over ``lambda`` is ``tau sqrt(n) / (1 + tau sqrt(n))``, so at
-        ``tau = scale`` the shares of the pq entries add up to ``edges`` (Piironen and Vehtari 2017, section 3).
-        :func:`markovblanket.estimate` does this by itself.
+        ``scale = edges / (pq - edges) / sqrt(n)``. The prior multiplies the least-squares estimate of an entry by
+        about ``1 - kappa``, with ``kappa = 1 / (1 + n tau^2 lambda^2)`` for a query variable of unit residual
+        variance and columns of mean square 1. The mean of that factor over ``lambda`` is
+        ``tau sqrt(n) / (1 + tau sqrt(n))``, so at ``tau = scale`` the expected factors of the pq entries add up to
+        ``edges`` (Piironen and Vehtari 2017, section 3). :func:`markovblanket.estimate` calls this method.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class Horseshoe(ScaleMixture):
         Returns
         -------
         Horseshoe
-            With a scale; itself if there is nothing to work out.
+            The prior with a scale; itself if ``edges`` is not given or ``scale`` is.
 
         Examples
         --------
@@ -90,20 +90,20 @@ class Horseshoe(ScaleMixture):
         if self.edges is None or self.scale is not None:
             return self
         if self.edges >= p * q:
-            raise ValueError(f"Horseshoe(edges={self.edges}): more than {p} x {q} entries can have")
+            raise ValueError(f"Horseshoe(edges={self.edges}): must be less than the number of entries, {p} x {q}")
         return replace(self, scale=self.edges / (p * q - self.edges) / math.sqrt(n))
 
     def start(self, rng: np.random.Generator, p: int, q: int) -> tuple[Array, Hyper]:
-        """From hardly any to a few neighbours per query variable, with slabs from narrow to wide."""
+        """Draw initial scales: hardly any to a few neighbours per query variable, and a narrow to wide slab."""
         tau = math.exp(rng.uniform(-2, 2)) / q
         slab = self.slab or self.rate / self.shape * math.exp(rng.uniform(-1, 1))
         s = np.square(tau * rng.standard_cauchy((p, q)))
         return regularised(s, slab), self._hyper(tau, slab)
 
     def draw_scales(self, rng: np.random.Generator, W12: Array, hyper: Hyper) -> tuple[Array, Hyper]:
-        """``lambda | W12, tau, slab``, then ``tau`` and ``slab`` given ``s = tau^2 lambda^2`` and ``W12``.
+        """Draw ``lambda | W12, tau, slab``, then ``tau`` and ``slab`` given ``s = tau^2 lambda^2`` and ``W12``.
 
-        Held are the variances s and not the ``lambda``, given which ``tau`` could move but half as far.
+        ``tau`` is drawn given the variances s, not given ``lambda``, where it could move only half as far.
         """
         slab = self.slab or hyper["slab"]
         s = _horseshoe_scales.draw(rng, np.ascontiguousarray(W12), hyper["tau"], slab)
@@ -112,7 +112,10 @@ class Horseshoe(ScaleMixture):
         return regularised(s, slab), self._hyper(tau, slab)
 
     def draw_jointly(self, rng: np.random.Generator, state: ChainState, scatter: Scatter) -> ChainState:
-        """``tau`` with the entries that the data say little about: :mod:`markovblanket.priors._horseshoe_small_entries`."""
+        """Move ``tau`` jointly with the entries about which the data say little.
+
+        See :mod:`markovblanket.priors._horseshoe_small_entries`.
+        """
         return _horseshoe_small_entries.draw(
             rng, state, scatter, self.slab or state.hyper["slab"], self._log_prior_tau
         )
@@ -120,7 +123,7 @@ class Horseshoe(ScaleMixture):
     def draw_factor(
         self, rng: np.random.Generator, hyper: Hyper, linear: float, quadratic: float
     ) -> tuple[float, Hyper]:
-        """``(W12, T, tau, slab) -> (c W12, c^2 T, c tau, c^2 slab)``, unless the slab is given."""
+        """Draw c of ``(W12, T, tau, slab) -> (c W12, c^2 T, c tau, c^2 slab)``; 1 if a finite slab is given."""
         tau, slab = hyper["tau"], self.slab or hyper["slab"]
         if self.slab is not None and self.slab < math.inf:
             return 1.0, hyper
@@ -128,20 +131,20 @@ class Horseshoe(ScaleMixture):
         return c, self._hyper(c * tau, c * c * slab)
 
     def _log_hyperprior(self, u: float, tau: float, slab: float) -> float:
-        """Of ``(e^u tau, e^2u slab)``, with the Jacobian."""
+        """Return the log density of the hyperprior at ``(e^u tau, e^2u slab)``, with the Jacobian."""
         log_tau = self._log_prior_tau(math.log(tau) + u)
         return log_tau if self.slab is not None else log_tau + self._log_prior_slab(math.log(slab) + 2 * u)
 
     def _log_prior_tau(self, x: float) -> float:
-        """Log density of ``x = log tau``: ``tau / (scale^2 + tau^2)``."""
+        """Return the log density of ``x = log tau``: ``tau / (scale^2 + tau^2)``."""
         return x - math.log(self._scale**2 + math.exp(2 * x))
 
     def _log_prior_slab(self, x: float) -> float:
-        """Log density of ``x = log slab``: ``slab^-shape exp(-rate/slab)``."""
+        """Return the log density of ``x = log slab``: ``slab^-shape exp(-rate/slab)``."""
         return -self.shape * x - self.rate * math.exp(-x)
 
     def _draw_tau(self, rng: np.random.Generator, s: Array, tau: float) -> float:
-        """``tau | s``: every s adds ``tau / (tau^2 + s)``; a slice step on ``log tau``."""
+        """Move ``tau`` given s by a slice step on ``log tau``; every s has the factor ``tau / (tau^2 + s)``."""
 
         def log_density(x: float) -> float:
             return self._log_prior_tau(x) - s.size * x - _horseshoe_scales.sum_log(s, math.exp(2 * x))
@@ -149,7 +152,10 @@ class Horseshoe(ScaleMixture):
         return math.exp(slice.step(rng, math.log(tau), log_density, width=min(1.0, 4 / math.sqrt(s.size))))
 
     def _draw_slab(self, rng: np.random.Generator, s: Array, size: float, slab: float) -> float:
-        """``slab | s, W12``: ``sqrt(1/s + 1/slab) exp(-w^2 / (2 slab))`` for every entry; a slice step."""
+        """Move ``slab`` given s and ``W12`` by a slice step on ``log slab``.
+
+        Every entry has the factor ``sqrt(1/s + 1/slab) exp(-w^2 / (2 slab))``.
+        """
 
         def log_density(x: float) -> float:
             slab = math.exp(x)

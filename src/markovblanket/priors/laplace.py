@@ -1,4 +1,4 @@
-"""The paper's prior: double exponential entries, ``p(w) = gamma/2 exp(-gamma |w|)``."""
+"""The Laplace prior of the paper: double exponential entries, ``p(w) = gamma/2 exp(-gamma |w|)``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from markovblanket.variates import inverse_gaussian
 
 @dataclass(frozen=True)
 class Laplace(ScaleMixture):
-    """Laplace entries of ``W12``, with a given rate or one learned from the data.
+    """Laplace prior on the entries of ``W12``, with a given rate or one learned from the data.
 
     ``t ~ Exponential(gamma^2/2)`` and ``w | t ~ N(0, t)`` make ``w`` Laplace with rate gamma, and
     ``1/t | w ~ InverseGaussian(gamma/|w|, gamma^2)``.
@@ -25,8 +25,8 @@ class Laplace(ScaleMixture):
         The rate; larger shrinks more. By default it is learned, with a gamma hyperprior.
     shape, rate : float
         The hyperprior's factor ``Gamma(gamma; shape, rate)`` of a learned rate, by default with mean and standard
-        deviation 100; it weighs as much as a single entry of ``W12``. (The joint prior's other factor,
-        ``exp -1/2 tr(U W12 W21)``, leans towards larger rates as q grows.)
+        deviation 100; it has as much weight as a single entry of ``W12``. (The other factor of the joint prior,
+        ``exp -1/2 tr(U W12 W21)``, favours larger rates as q grows.)
 
     Examples
     --------
@@ -40,7 +40,7 @@ class Laplace(ScaleMixture):
     rate: float = 0.01
 
     def __post_init__(self) -> None:
-        """Refuse what is not a law."""
+        """Raise ValueError if a parameter is out of range."""
         for name in ("gamma", "shape", "rate"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int | float | np.floating) and 1e-100 < value < 1e100):
@@ -50,28 +50,29 @@ class Laplace(ScaleMixture):
 
     @property
     def learned(self) -> bool:
-        """Whether gamma is drawn."""
+        """Whether the rate gamma is learned from the data."""
         return self.gamma is None
 
     def start(self, rng: np.random.Generator, p: int, q: int) -> tuple[Array, Hyper]:
-        """Scales from the prior; a learned rate from a wide range about ``sqrt(2q)``, where a row of ``W12``
-        has about unit length.
+        """Draw initial scales from the prior, and a learned rate from a wide range about ``sqrt(2q)``.
+
+        With the rate ``sqrt(2q)``, a row of ``W12`` has about unit length.
         """
         gamma = self.gamma or math.sqrt(2 * q) * math.exp(rng.uniform(-2, 2))
         return rng.exponential(2 / gamma**2, (p, q)), self._hyper(gamma)
 
     def draw_scales(self, rng: np.random.Generator, W12: Array, hyper: Hyper) -> tuple[Array, Hyper]:
-        """``gamma | W12 ~ Gamma(pq + shape, sum|w| + rate)`` with T integrated out, then ``T | W12, gamma``."""
+        """Draw ``gamma | W12 ~ Gamma(pq + shape, sum|w| + rate)``, T integrated out, then ``T | W12, gamma``."""
         size = np.abs(W12)
         gamma = self.gamma or rng.gamma(W12.size + self.shape) / (size.sum() + self.rate)
-        with np.errstate(divide="ignore"):  # an entry that is exactly 0 has an infinite mean, which is fine
+        with np.errstate(divide="ignore"):  # an entry that is exactly 0 has an infinite mean, which is valid
             D = inverse_gaussian.draw(rng, gamma / size, gamma**2)
         return 1.0 / D, self._hyper(gamma)
 
     def draw_factor(
         self, rng: np.random.Generator, hyper: Hyper, linear: float, quadratic: float
     ) -> tuple[float, Hyper]:
-        """``(W12, T, gamma) -> (c W12, c^2 T, gamma / c)``."""
+        """Draw c of the joint move ``(W12, T, gamma) -> (c W12, c^2 T, gamma / c)``; c = 1 if gamma is given."""
         if not self.learned:
             return 1.0, hyper
         gamma = hyper["gamma"]
@@ -81,7 +82,10 @@ class Laplace(ScaleMixture):
         return c, self._hyper(gamma / c)
 
     def row_law(self, state: ChainState) -> RowLaw:
-        """``-gamma sum_i r_i |w_i|_1``; gamma integrated out, ``-(pq + shape) log(rate + sum_i r_i |w_i|_1)``."""
+        """Return the log density of ``diag(r) W12`` in r, Jacobian apart: ``-gamma sum_i r_i |w_i|_1``.
+
+        With gamma integrated out, ``-(pq + shape) log(rate + sum_i r_i |w_i|_1)``.
+        """
         (p, q), lengths = state.W12.shape, np.abs(state.W12).sum(axis=1)
         if self.gamma is not None:
             return RowLaw(np.full(p, float(q)), self.gamma * lengths, np.zeros(p))

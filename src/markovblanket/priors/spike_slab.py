@@ -1,4 +1,4 @@
-"""An exact zero, or a normal slab: the prior that says which edges there are."""
+"""The spike-and-slab prior: an entry is exactly zero, or normal with the variance of a slab."""
 
 from __future__ import annotations
 
@@ -12,30 +12,32 @@ from markovblanket.contracts import Array, ChainState, Hyper, RowLaw, Scatter, S
 from markovblanket.priors import spike_slab_sweep
 from markovblanket.priors.scale_mixture import LEAST_SHAPE, ScaleMixture, draw_common_factor
 
-CHEAP = 600_000
-# The largest probability that a double can tell from 1.
-LARGEST = 1.0 - 2.0**-53
+# Budget of multiplications for the passes over the entries in one sweep. A pass takes p q m; one is always made.
+MOST_MULTIPLICATIONS = 600_000
+MOST_PASSES = 3
+# The largest double below 1: with an inclusion probability of 1 the log-odds would be infinite.
+LARGEST_INCLUSION = 1.0 - 2.0**-53
 
 
 @dataclass(frozen=True)
 class SpikeSlab(ScaleMixture):
-    """``w = 0`` with probability ``1 - inclusion``, else ``w ~ N(0, slab)``; both learned from the data.
+    """Spike and slab: ``w = 0`` with probability ``1 - inclusion``, otherwise ``w ~ N(0, slab)``.
 
-    As a scale mixture: ``t`` is 0 or ``slab``. The share of draws in which an entry is not zero is its posterior
-    inclusion probability. ``W12`` is drawn entry by entry, not by a solver, at the cost of about one product of
-    ``W12`` with the data.
+    Both parameters are learned from the data unless they are given. As a scale mixture, ``t`` is 0 or ``slab``.
+    The proportion of draws in which an entry is not zero estimates its posterior inclusion probability. ``W12`` is
+    drawn entry by entry, not by a solver, at the cost of about one product of ``W12`` with the data.
 
     Parameters
     ----------
     inclusion : float, optional
         Prior probability of an edge. By default it is learned, with a ``Beta(edges, gaps)`` hyperprior, in which
-        ``gaps`` is the number of other variables: one neighbour per query variable is expected, and many more are
-        possible.
+        ``gaps`` is by default the number of other variables: about one neighbour per query variable is expected,
+        and many more are possible.
     slab : float, optional
         Variance of the entries that are not zero. By default it is learned, with an inverse gamma hyperprior
         ``slab ~ InverseGamma(shape, rate)``.
     edges, gaps, shape, rate : float
-        The hyperpriors.
+        Parameters of the hyperpriors.
 
     References
     ----------
@@ -58,7 +60,7 @@ class SpikeSlab(ScaleMixture):
     rate: float = 0.5
 
     def __post_init__(self) -> None:
-        """Refuse what is not a law."""
+        """Raise ValueError if a parameter is out of range."""
         for name in ("inclusion", "slab", "edges", "gaps", "shape", "rate"):
             value, most = getattr(self, name), 1.0 if name == "inclusion" else 1e100
             least, bound = 1e-100, "between 0 and 1" if name == "inclusion" else "positive and finite"
@@ -68,7 +70,7 @@ class SpikeSlab(ScaleMixture):
                 raise ValueError(f"SpikeSlab({name}={value!r}): {name} must be a number, {bound}")
 
     def start(self, rng: np.random.Generator, p: int, q: int) -> tuple[Array, Hyper]:
-        """From hardly any to a few neighbours per query variable, with slabs from narrow to wide."""
+        """Draw initial scales: hardly any to a few neighbours per query variable, and a narrow to wide slab."""
         inclusion = self.inclusion or min(0.5, math.exp(rng.uniform(-2, 2)) / q)
         slab = self.slab or self.rate / self.shape * math.exp(rng.uniform(-1, 1))
         return slab * (rng.random((p, q)) < inclusion), self._hyper(inclusion, slab)
@@ -76,9 +78,9 @@ class SpikeSlab(ScaleMixture):
     def draw_cross(
         self, rng: np.random.Generator, state: ChainState, scatter: Scatter, solver: Solver
     ) -> tuple[Array, SolveInfo]:
-        """Every entry of ``W12`` given all others; one that is not zero moved along its row; all of those redrawn.
+        """Draw ``W12`` entry by entry, relocate a nonzero entry within its row, and redraw all nonzero entries.
 
-        Small problems have up to three such passes, which take less time than the rest of a sweep.
+        In small problems up to three such passes are made; they take less time than the rest of a sweep.
         """
         odds, slab = self.zero_law(state.hyper)
         U, FT = np.linalg.inv(state.W11), np.ascontiguousarray(scatter.F.T)
@@ -88,15 +90,15 @@ class SpikeSlab(ScaleMixture):
         return W21.T.copy(order="C"), SolveInfo(changes)
 
     def zero_law(self, hyper: Hyper) -> tuple[float, float]:
-        """The log-odds of an edge, and ``slab``."""
+        """Return the prior log-odds of an edge, and the variance ``slab`` of its entry."""
         inclusion, slab = self._values(hyper)
         return math.log(inclusion) - math.log1p(-inclusion), slab
 
     def draw_scales(self, rng: np.random.Generator, W12: Array, hyper: Hyper) -> tuple[Array, Hyper]:
-        """``inclusion | W12`` is beta, ``slab | W12`` inverse gamma; ``t`` is ``slab`` where ``w`` is not zero."""
+        """Draw ``inclusion | W12``, a beta, and ``slab | W12``, an inverse gamma; ``t`` is ``slab`` or 0."""
         edges = np.count_nonzero(W12)
         gaps = (self.gaps or W12.shape[1]) + W12.size - edges
-        inclusion = self.inclusion or min(rng.beta(self.edges + edges, gaps), LARGEST)
+        inclusion = self.inclusion or min(rng.beta(self.edges + edges, gaps), LARGEST_INCLUSION)
         rate = self.rate + 0.5 * float(np.vdot(W12, W12))
         slab = self.slab or rate / rng.gamma(self.shape + 0.5 * edges)
         return slab * (W12 != 0), self._hyper(inclusion, slab)
@@ -104,7 +106,7 @@ class SpikeSlab(ScaleMixture):
     def draw_factor(
         self, rng: np.random.Generator, hyper: Hyper, linear: float, quadratic: float
     ) -> tuple[float, Hyper]:
-        """``(W12, T, slab) -> (c W12, c^2 T, c^2 slab)``."""
+        """Draw c of the joint move ``(W12, T, slab) -> (c W12, c^2 T, c^2 slab)``; c = 1 if the slab is given."""
         inclusion, slab = self._values(hyper)
         if self.slab is not None:
             return 1.0, hyper
@@ -114,7 +116,10 @@ class SpikeSlab(ScaleMixture):
         return c, self._hyper(inclusion, c * c * slab)
 
     def row_law(self, state: ChainState) -> RowLaw:
-        """``-1/2 sum_i r_i^2 |w_i|^2 / slab``, or with the slab integrated out; zeros do not move."""
+        """Return the log density of ``diag(r) W12`` in r, Jacobian apart: ``-1/2 sum_i r_i^2 |w_i|^2 / slab``.
+
+        A learned slab is integrated out. Exact zeros do not count in the Jacobian.
+        """
         sizes = np.einsum("ij,ij->i", state.W12, state.W12)
         counts, linear = np.count_nonzero(state.W12, axis=1).astype(float), np.zeros(len(sizes))
         if self.slab is not None:
@@ -122,7 +127,7 @@ class SpikeSlab(ScaleMixture):
         return RowLaw(counts, linear, sizes, self.shape + 0.5 * counts.sum(), self.rate)
 
     def _values(self, hyper: Hyper) -> tuple[float, float]:
-        """Inclusion and slab, given or learned."""
+        """Return the current inclusion probability and slab, given or learned."""
         return self.inclusion or hyper["inclusion"], self.slab or hyper["slab"]
 
     def _hyper(self, inclusion: float, slab: float) -> Hyper:
@@ -131,5 +136,5 @@ class SpikeSlab(ScaleMixture):
 
 
 def passes(p: int, q: int, m: int) -> int:
-    """How many passes over the entries fit into a sweep, by their multiplications: from one to three."""
-    return min(max(CHEAP // (p * q * m), 1), 3) if p * q * m else 1
+    """Return the number of passes over the entries in one sweep, from one to three, by their cost."""
+    return min(max(MOST_MULTIPLICATIONS // (p * q * m), 1), MOST_PASSES) if p * q * m else 1

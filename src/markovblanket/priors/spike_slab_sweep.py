@@ -1,21 +1,21 @@
-"""Exact zeros, one entry of ``W12`` at a time: compiled, with one pass over the data per sweep.
+"""Compiled draws of ``W12`` under a spike-and-slab prior, one entry at a time, with one pass over the data.
 
-An entry is zero, or normal with variance v; ``odds`` is the prior log-odds that it is not zero. With ``w_ij`` left
-out and integrated out, given all else (``a_j = 1 + |f_j|^2``, ``R = Y + U W12 F'`` and ``S12 = Y F``)::
+An entry is zero, or normal with variance v; ``odds`` is the prior log-odds that it is not zero. With ``w_ij``
+integrated out, given all else (``a_j = 1 + |f_j|^2``, ``R = Y + U W12 F'`` and ``S12 = Y F``)::
 
     h = u_ii a_j + 1/v        b = -( R_i . f_j + (U W12)_ij - u_ii a_j w_ij )
-    log-odds = odds - 1/2 log(v h) + 1/2 b^2 / h        if not zero any more: w_ij ~ N(b/h, 1/h)
+    log-odds = odds - 1/2 log(v h) + 1/2 b^2 / h        if it becomes nonzero: w_ij ~ N(b/h, 1/h)
 
-An entry that was not zero and remains so keeps its value: the decision did not look at it, so it still has its
-law, and it is drawn anew with the others of its row (:func:`redraw`).
+An entry that was not zero and remains so keeps its value: the decision did not depend on it, so its conditional
+distribution is unchanged; it is drawn again with the others of its row (:func:`redraw`).
 
 ``R`` is kept up to date, which costs p m when an entry changes; most stay zero. Products with the columns of ``F``
-are taken a block of columns at a time, and corrected within the block.
+are computed for a block of columns at a time, and corrected within the block.
 
-Nearly all entries are zero and all but sure to stay so. To decide those one by one would take more time than the
-products, so they are decided together: where ``b`` shows that the probability is below ``rare``, which takes one
-comparison, entries are passed over until the next success of a coin with that probability, and the entry found
-there is taken up with its own probability divided by ``rare``.
+Nearly all entries are zero and almost certain to stay so. Separate decisions would take more time than the
+products, so they are made together: where ``b`` shows, by one comparison, that the probability is below ``rare``,
+entries are skipped up to the next success of a sequence of Bernoulli trials with probability ``rare``, and the
+entry found there becomes nonzero with its own probability divided by ``rare`` (thinning).
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ from markovblanket.variates.factors import canonical_normal
 Indices = npt.NDArray[np.intp]
 
 # Columns per product: enough for BLAS to be fast, few enough that a correction within the block is cheap.
-BLOCK = 32
-RARE = 0.02
-# Entries of a row that are drawn together, if it has more.
-MOST = 150
+BLOCK_COLUMNS = 32
+# Inclusion probability below which entries are decided together.
+RARE_PROBABILITY = 0.02
+# Entries of a row that are drawn together: the cost is cubic in their number.
+MOST_DRAWN_TOGETHER = 150
 
 
 @njit(cache=True)
@@ -49,12 +50,12 @@ def sweep(
     odds: float,
     v: float,
     passes: int,
-    rare: float = RARE,
+    rare: float = RARE_PROBABILITY,
 ) -> int:
-    """So many times: every entry visited, one that is not zero relocated, all of those redrawn.
+    """Update ``W12`` by ``passes`` passes: visit every entry, relocate a nonzero one, redraw all nonzero entries.
 
-    In one compiled function, because to hand over a generator takes as long as a pass over a small problem.
-    ``W21`` and ``R`` change in place. Returns how many entries the visits have changed.
+    In one compiled function, because passing a generator to it takes as long as a pass over a small problem.
+    ``W21`` and ``R`` change in place. Returns the number of entries that the visits changed.
     """
     changes = 0
     for _ in range(passes):
@@ -69,7 +70,7 @@ def sweep(
 
 @njit(cache=True)
 def count(W21: Array) -> int:
-    """Entries that are not zero."""
+    """Return the number of entries that are not zero."""
     edges = 0
     for j in range(len(W21)):
         for w in W21[j]:
@@ -79,7 +80,7 @@ def count(W21: Array) -> int:
 
 @njit(cache=True)
 def find(W21: Array, k: int) -> tuple[int, int]:
-    """Of the entries that are not zero, the place of the one that has k before it."""
+    """Return the indices (j, i) of the k-th nonzero entry, counted from 0."""
     for j in range(len(W21)):
         for i in range(W21.shape[1]):
             if W21[j, i] != 0.0:
@@ -99,17 +100,16 @@ def visit(
     a: Array,
     odds: float,
     v: float,
-    rare: float = RARE,
+    rare: float = RARE_PROBABILITY,
 ) -> int:
-    """Decide of every entry in turn, given all others, whether it is zero.
+    """Draw whether each entry is zero, in turn, given all others; return the number of changed entries.
 
-    ``W21`` (q x p) and ``R`` (p x m) change in place. ``FT`` is ``F'``, q x m, its rows contiguous.
-    Returns how many entries were changed.
+    ``W21`` (q x p) and ``R`` (p x m) change in place. ``FT`` is ``F'``, q x m, with contiguous rows.
     """
     (q, p), limits = W21.shape, rare_below(U, a.min(), odds, v, rare)
     uw, changes, wait = np.zeros(p), 0, waiting_time(rng, rare)
-    for first in range(0, q, BLOCK):
-        block = FT[first : first + BLOCK]
+    for first in range(0, q, BLOCK_COLUMNS):
+        block = FT[first : first + BLOCK_COLUMNS]
         products = np.dot(block, R.T)
         for k in range(len(block)):
             w, before = W21[first + k], changes
@@ -129,7 +129,7 @@ def visit(
                     new = draw_entry(rng, w[i], b, h, odds, v, rare)
                 if new != w[i]:
                     if changes == before:
-                        gram = np.dot(block[k:], block[k])  # those before it are done
+                        gram = np.dot(block[k:], block[k])  # earlier columns are not needed any more
                     shift(R, new - w[i], U[i], block[k])
                     shift(products[k:], new - w[i], gram, U[i])
                     uw += (new - w[i]) * U[i]
@@ -140,7 +140,7 @@ def visit(
 
 @njit(cache=True)
 def calm(w: Array, product: Array, limits: Array) -> bool:
-    """Whether a variable has no edge and is all but sure to stay without."""
+    """Return whether a variable has no edge and is almost certain to stay without one."""
     for i in range(len(w)):  # noqa: SIM110 (compiled: a loop)
         if w[i] != 0.0 or product[i] * product[i] >= limits[i]:
             return False
@@ -149,20 +149,20 @@ def calm(w: Array, product: Array, limits: Array) -> bool:
 
 @njit(cache=True)
 def rare_below(U: Array, a: float, odds: float, v: float, rare: float) -> Array:
-    """For every row the ``b^2`` below which no entry, ``a`` being the least ``a_j``, is as likely as ``rare``."""
+    """Return, per row, the ``b^2`` below which the probability is below ``rare``; ``a`` is the least ``a_j``."""
     h = np.diag(U) * a + 1.0 / v
     return 2 * h * (math.log(rare / (1 - rare)) - odds + 0.5 * np.log(v * h)) if rare > 0.0 else np.zeros(len(U))
 
 
 @njit(cache=True)
 def waiting_time(rng: np.random.Generator, rare: float) -> int:
-    """How many coins fail before the first success."""
+    """Draw the number of failures before the first success, with success probability ``rare``."""
     return int(math.log1p(-rng.random()) / math.log1p(-rare)) if rare > 0.0 else 0
 
 
 @njit(cache=True)
 def multiply(uw: Array, U: Array, w: Array) -> None:
-    """``uw = U w``, where most of w is zero."""
+    """Write ``U w`` to ``uw``, where most of w is zero."""
     uw[:] = 0.0
     for i in range(len(w)):
         if w[i] != 0.0:
@@ -173,11 +173,11 @@ def multiply(uw: Array, U: Array, w: Array) -> None:
 def relocate(
     rng: np.random.Generator, W21: Array, U: Array, R: Array, FT: Array, a: Array, v: float, i: int, j: int
 ) -> int:
-    """Move the entry ``(i, j)`` to any place of its row that is zero, its own included, and draw it there.
+    """Move the entry ``(i, j)`` to a column where its row is zero, possibly j itself; return the new column.
 
-    The place is drawn from its exact conditional given all other entries: that the row has one more neighbour, but
-    not which. Among near-duplicates, where entries drawn one at a time stay where they are, this hops freely.
-    Returns the new place.
+    The column is drawn from its exact conditional given all other entries, and given that the row has one more
+    neighbour; the value is then drawn there. This mixes well among nearly identical variables, where entries drawn
+    one at a time hardly ever change places.
     """
     shift(R, -W21[j, i], U[i], FT[j])
     W21[j, i] = 0.0
@@ -196,19 +196,19 @@ def relocate(
 
 @njit(cache=True)
 def redraw(rng: np.random.Generator, W21: Array, U: Array, R: Array, FT: Array, v: float) -> None:
-    """Entries that are not zero, a row at a time: ``N(H^-1 b, H^-1)`` with ``H = u_ii (I + F_J'F_J) + I/v``.
+    """Draw the nonzero entries J of each row from ``N(H^-1 b, H^-1)``, ``H = u_ii (I + F_J'F_J) + I/v``.
 
-    Which they are stays. One at a time, entries of correlated variables creep.
+    Zeros stay zero. Drawn one at a time, entries of correlated variables would move slowly.
     """
     for i in range(len(U)):
         row = neighbours_of(W21, i)
-        for first in range(0, len(row), MOST):
-            redraw_together(rng, W21, U, R, FT, v, i, row[first : first + MOST])
+        for first in range(0, len(row), MOST_DRAWN_TOGETHER):
+            redraw_together(rng, W21, U, R, FT, v, i, row[first : first + MOST_DRAWN_TOGETHER])
 
 
 @njit(cache=True)
 def neighbours_of(W21: Array, i: int) -> Indices:
-    """The places in row i of ``W12`` that are not zero."""
+    """Return the columns in which row i of ``W12`` is not zero."""
     places, found = np.empty(len(W21), np.intp), 0
     for j in range(len(W21)):
         if W21[j, i] != 0.0:
@@ -221,7 +221,7 @@ def neighbours_of(W21: Array, i: int) -> Indices:
 def redraw_together(
     rng: np.random.Generator, W21: Array, U: Array, R: Array, FT: Array, v: float, i: int, places: Indices
 ) -> None:
-    """Entries of row i, given all others."""
+    """Draw the entries of row i in the columns ``places`` jointly, given all others."""
     F, w = np.empty((len(places), FT.shape[1])), np.empty(len(places))
     for k in range(len(places)):
         F[k], w[k] = FT[places[k]], W21[places[k], i]
@@ -240,7 +240,7 @@ def redraw_together(
 
 @njit(cache=True)
 def shift(M: Array, step: float, left: Array, right: Array) -> None:
-    """``M + step left right'``, in place."""
+    """Add ``step left right'`` to ``M``, in place."""
     for row in range(len(left)):
         size = step * left[row]
         for k in range(len(right)):
@@ -251,7 +251,7 @@ def shift(M: Array, step: float, left: Array, right: Array) -> None:
 def draw_entry(
     rng: np.random.Generator, w: float, b: float, h: float, odds: float, v: float, rare: float
 ) -> float:
-    """Zero, or the value it has, or normal; not zero with its probability divided by ``rare``."""
+    """Draw an entry: zero, its old value if that is not zero, or normal; nonzero with probability / ``rare``."""
     if rng.random() * rare * (1.0 + math.exp(-odds - log_evidence(b, h, v))) >= 1.0:
         return 0.0
     return w if w != 0.0 else b / h + rng.standard_normal() / math.sqrt(h)
@@ -259,5 +259,5 @@ def draw_entry(
 
 @njit(cache=True)
 def log_evidence(b: float, h: float, v: float) -> float:
-    """Log Bayes factor of an entry being normal against its being zero."""
+    """Return the log Bayes factor of an entry being normal against being zero."""
     return 0.5 * (b * b / h - math.log(v * h))

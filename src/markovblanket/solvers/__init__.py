@@ -1,8 +1,8 @@
-"""Drawing ``W12`` given the rest: a normal law with a structured precision of size pq x pq.
+"""Solvers that draw ``W12`` given the rest, from a normal distribution with a structured pq x pq precision matrix.
 
-:class:`Dense` factorises that matrix, O((pq)^3), and is the oracle. :class:`Dual` never forms it: linear in q,
-O(p m q) for each of a handful of conjugate gradient iterations. Both are deterministic functions of the noise
-that the caller draws, and agree to rounding.
+:class:`Dense` factors that matrix at a cost of O((pq)^3), and is the reference in tests. :class:`Dual` never forms
+it: its cost is linear in q, O(p m q) for each of a few conjugate gradient iterations. Both are deterministic
+functions of the noise that the caller draws, and agree up to the tolerance of :class:`Dual`.
 """
 
 from markovblanket.solvers.dense import Dense

@@ -1,4 +1,4 @@
-"""The oracle: Cholesky of the whole of ``C``. O((pq)^3); for small problems and for proving other solvers."""
+"""The dense solver: a Cholesky factor of all of ``C``, O((pq)^3), for small problems and as a reference."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from markovblanket.solvers.precision import CrossPrecision
 
 @dataclass(frozen=True)
 class Dense:
-    """Solve with ``C`` by its Cholesky factor."""
+    """Solver by the Cholesky factor of the whole pq x pq matrix ``C``."""
 
     def draw(self, U: Array, T: Array, scatter: Scatter, noise: Noise) -> tuple[Array, SolveInfo]:
-        """``C^-1 (eta - S12)``."""
+        """Return the draw ``W12 = C^-1 (eta - S12)``, with ``eta ~ N(0, C)`` computed from ``noise``."""
         C = CrossPrecision(U, T, scatter)
         factor = linalg.cho_factor(C.whitened_to_dense(), lower=True, overwrite_a=True)
         whitened = linalg.cho_solve(factor, C.right_hand_side(noise).ravel())

@@ -1,7 +1,7 @@
-"""Square roots of symmetric matrices, with errors that name the matrix.
+"""Factors of symmetric matrices and triangular solves, with error messages that name the matrix.
 
-LAPACK is called directly where a sampler's loop passes: on matrices this small the checks of the friendlier
-functions cost several times the work.
+LAPACK is called directly in functions that the sampler calls in every sweep: on matrices this small the input
+checks of the higher-level functions would cost several times the work itself.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from scipy.linalg.lapack import dtrtrs
 
 from markovblanket.contracts import Array
 
-# Rounding of a product such as W12 A W21 leaves eigenvalues of a few epsilon either side of zero.
-ROUNDING = -1e-8
+# Rounding of a product such as W12 A W21 moves zero eigenvalues to either side of zero. An eigenvalue below this,
+# relative to the largest, is more than rounding: the matrix is not positive semi-definite.
+LEAST_EIGENVALUE = -1e-8
 
 Places = npt.NDArray[np.intp]
 
 
 def cholesky(matrix: Array, name: str) -> Array:
-    """Lower Cholesky factor of a positive definite matrix; the error names what was not.
+    """Return the lower Cholesky factor of a positive definite matrix; raise ValueError with its name otherwise.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ def cholesky(matrix: Array, name: str) -> Array:
 
 
 def solve_lower(L: Array, M: Array) -> Array:
-    """``L^-1 M`` for a lower triangular L with a non-zero diagonal.
+    """Return ``L^-1 M`` for a lower triangular L with a non-zero diagonal.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ def solve_lower(L: Array, M: Array) -> Array:
     >>> solve_lower(np.array([[2.0, 0.0], [1.0, 1.0]]), np.array([[2.0], [3.0]])).tolist()
     [[1.0], [2.0]]
     """
-    # The transpose of a row-major matrix is column-major, which spares a copy.
+    # The transpose of a row-major matrix is column-major, which saves a copy.
     solution, singular = dtrtrs(L.T, M, lower=0, trans=1)
     if singular:
         raise np.linalg.LinAlgError(f"a triangular matrix has a zero in row {singular}")
@@ -82,12 +83,12 @@ def solve_lower(L: Array, M: Array) -> Array:
 
 
 def semidefinite_factor(G: Array) -> Array:
-    """Square H with ``H H' = G`` for a positive semi-definite G.
+    """Return a square H with ``H H' = G`` for a positive semi-definite G.
 
     G is first scaled to unit diagonal, so rows of very different size all keep their relative accuracy, and
     rows that are exactly zero stay exactly zero. H is rotated to be lower triangular once the rows are
-    sorted by falling size: then no column mixes large rows into small ones, and ``H' M H`` is a matrix whose
-    bad scaling, if any, is on its diagonal, where a triangular factorisation does not mind it.
+    sorted by decreasing size: then no column mixes large rows into small ones, and any bad scaling of ``H' M H``
+    is on its diagonal, where it does not harm a triangular factorisation.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ def semidefinite_factor(G: Array) -> Array:
     Returns
     -------
     numpy.ndarray
-        The p x p factor; zero or negligible columns go with a singular G.
+        The p x p factor; if G is singular, some of its columns are zero or negligible.
 
     Examples
     --------
@@ -111,7 +112,7 @@ def semidefinite_factor(G: Array) -> Array:
     if not (np.isfinite(G).all() and (diagonal >= 0).all() and not G[diagonal == 0].any()):
         raise ValueError("G must be finite and positive semi-definite; its diagonal rules that out")
     H, least = factor_and_least(np.ascontiguousarray(G, dtype=float))
-    if least < ROUNDING:
+    if least < LEAST_EIGENVALUE:
         raise ValueError(
             f"G must be positive semi-definite; scaled to unit diagonal it has eigenvalue {least:.3g}"
         )
@@ -120,10 +121,11 @@ def semidefinite_factor(G: Array) -> Array:
 
 @njit(cache=True)
 def factor_and_least(G: Array) -> tuple[Array, float]:
-    """The factor, and the least eigenvalue at unit diagonal, over the largest if that exceeds 1.
+    """Return H with ``H H' = G``, and the least eigenvalue of G at unit diagonal, relative to the largest.
 
-    Minus infinity if the diagonal has a negative entry. Entry by entry: expressions with whole matrices take ten
-    times as long to compile.
+    (Relative to 1, if the largest eigenvalue is smaller than that.) It is minus infinity if the diagonal of G has
+    a negative entry. Written entry by entry, because expressions with whole matrices take ten times as long to
+    compile.
     """
     p = len(G)
     size, unit, stack, H = np.empty(p), np.empty(p), np.empty((p, p)), np.empty((p, p))
@@ -142,14 +144,14 @@ def factor_and_least(G: Array) -> tuple[Array, float]:
             stack[j, i] = vectors[falling[i], j] * (size[falling[i]] * math.sqrt(max(values[j], 0.0)))
     root = triangular_root(stack)
     for i in range(p):
-        for j in range(p):  # one H for one G, whatever signs eigh chose
+        for j in range(p):  # H must not depend on the signs that eigh chose
             H[falling[i], j] = -root[i, j] if root[j, j] < 0 else root[i, j]
     return H, values[0] / max(values[-1], 1.0)
 
 
 @njit(cache=True)
 def places_by_falling(size: Array) -> Places:
-    """The places of the largest, the second largest, and so on; the first among equals first."""
+    """Return the indices that sort ``size`` in decreasing order; a stable insertion sort."""
     places = np.empty(len(size), np.intp)
     for i in range(len(size)):
         k = i
@@ -162,16 +164,16 @@ def places_by_falling(size: Array) -> Places:
 
 @njit(cache=True)
 def triangular_root(stack: Array) -> Array:
-    """Lower triangular L with ``L L' = stack' stack``, without forming the product; its diagonal may be negative.
+    """Return a lower triangular L with ``L L' = stack' stack``, whose diagonal may have negative entries.
 
-    A QR factorisation: half the digits that a Cholesky factor of the product would lose.
+    By a QR factorisation, which loses half as many digits as a Cholesky factor of the product.
     """
     return np.linalg.qr(stack)[1].T.copy()
 
 
 @njit(cache=True)
 def forward(L: Array, M: Array) -> Array:
-    """:func:`solve_lower` for compiled callers, which know that the diagonal of L is not zero."""
+    """Return ``L^-1 M`` for a lower triangular L, in compiled code, which does not check its diagonal."""
     X = M.copy()
     for i in range(len(L)):
         for k in range(i):
@@ -182,9 +184,9 @@ def forward(L: Array, M: Array) -> Array:
 
 @njit(cache=True)
 def canonical_normal(rng: np.random.Generator, H: Array, b: Array) -> Array:
-    """A draw from ``N(H^-1 b, H^-1)``, for compiled callers; H, symmetric and positive definite, is overwritten.
+    """Draw from ``N(H^-1 b, H^-1)`` for a symmetric positive definite H, which is overwritten.
 
-    With ``H = L L'`` it is ``L'^-1 (L^-1 b + z)``, z standard normal.
+    With ``H = L L'`` the draw is ``L'^-1 (L^-1 b + z)``, z standard normal.
     """
     d, x = len(b), b.copy()
     for i in range(d):

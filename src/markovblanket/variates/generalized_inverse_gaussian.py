@@ -1,4 +1,4 @@
-"""The generalised inverse Gaussian law and its edges, gamma and inverse gamma."""
+"""The generalised inverse Gaussian distribution and its limits, gamma and inverse gamma."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _DEBYE = (
 def draw(
     rng: np.random.Generator, order: float, a: float, b: float, size: int | tuple[int, ...] | None = None
 ) -> Array:
-    """Draw from the generalised inverse Gaussian law, density ``∝ x^(order-1) exp(-(a x + b/x)/2)``.
+    """Draw from the generalised inverse Gaussian distribution, density ``∝ x^(order-1) exp(-(a x + b/x)/2)``.
 
     ``log x`` has a log-concave density; it is drawn by rejection from a flat top with exponential tails,
-    whose acceptance rate is bounded below over all parameters (Devroye 2014). ``b = 0`` gives the gamma law
-    with shape ``order`` and rate ``a/2``, ``a = 0`` its reciprocal.
+    whose acceptance rate is bounded below over all parameters (Devroye 2014). ``b = 0`` gives the gamma
+    distribution with shape ``order`` and rate ``a/2``, ``a = 0`` its reciprocal.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def draw(
 
 
 def log_density(x: npt.ArrayLike, order: float, a: float, b: float) -> Array:
-    """Log density of the generalised inverse Gaussian law, normalised.
+    """Return the normalised log density of the generalised inverse Gaussian distribution.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def log_density(x: npt.ArrayLike, order: float, a: float, b: float) -> Array:
 
 
 def log_bessel_k(order: float, z: float) -> float:
-    """Logarithm of the modified Bessel function ``K_order(z)``, where the function itself would overflow too.
+    """Return the logarithm of the modified Bessel function ``K_order(z)``, also where the function overflows.
 
     Three regimes: the uniform expansion for large ``order^2 + z^2`` (DLMF 10.41.4, written in
     ``h = sqrt(order^2 + z^2)`` so that it holds down to order zero; its error is below 1e-11 for h > 150),
@@ -134,7 +134,10 @@ def log_bessel_k(order: float, z: float) -> float:
 
 
 def _log_bessel_k_uniform(order: float, z: float) -> float:
-    """``sqrt(pi/2h) exp(-order eta) sum_k (-1)^k U_k(t)/order^k`` with ``t = order/h``."""
+    """Return the log of the uniform expansion of ``K_order(z)`` for large ``h = sqrt(order^2 + z^2)``.
+
+    ``sqrt(pi/2h) exp(-order eta) sum_k (-1)^k U_k(t)/order^k`` with ``t = order/h``.
+    """
     h = math.hypot(order, z)
     t2 = (order / h) ** 2
     series = sum(
@@ -145,7 +148,7 @@ def _log_bessel_k_uniform(order: float, z: float) -> float:
 
 
 def _log_bessel_k_small(order: float, z: float) -> float:
-    """``Gamma(order)/2 (2/z)^order (1 - (z/2)^2/(order-1) + ...)``."""
+    """Return the log of the ascending series ``Gamma(order)/2 (2/z)^order (1 - (z/2)^2/(order-1) + ...)``."""
     total = term = 1.0
     for k in range(1, 7):
         # K overflows at an order below 7 only for z < 1e-40, where no correction matters: hence the bound.
@@ -155,7 +158,7 @@ def _log_bessel_k_small(order: float, z: float) -> float:
 
 
 def _log_normalizer(order: float, a: float, b: float) -> float:
-    """Log of the integral of ``x^(order-1) exp(-(a x + b/x)/2)`` over the positive half-line."""
+    """Return the log of the integral of ``x^(order-1) exp(-(a x + b/x)/2)`` over the positive half-line."""
     if b == 0 or a == 0:
         return float(gammaln(abs(order))) - abs(order) * math.log((a + b) / 2)
     omega = math.sqrt(a) * math.sqrt(b)
@@ -163,18 +166,19 @@ def _log_normalizer(order: float, a: float, b: float) -> float:
 
 
 def _check(order: float, a: float, b: float) -> None:
-    """The density must be integrable."""
+    """Raise ValueError unless the density is integrable."""
     if not (0 <= a < math.inf and 0 <= b < math.inf and abs(order) < math.inf):
         raise ValueError(f"generalised inverse Gaussian: need finite order and a, b >= 0, got {order}, {a}, {b}")
     if (b == 0 and order <= 0) or (a == 0 and order >= 0):
-        raise ValueError(f"generalised inverse Gaussian: no such law for order {order}, a = {a}, b = {b}")
+        raise ValueError(f"generalised inverse Gaussian: not defined for order {order}, a = {a}, b = {b}")
 
 
 @dataclass(frozen=True, slots=True)
 class _Envelope:
-    """Bounds the density ``exp(psi(y))`` of ``y = log(x / mode)``, ``psi(0) = 0``.
+    """Upper bound of the density ``exp(psi(y))`` of ``y = log(x / mode)``, with ``psi(0) = 0``.
 
-    Flat between ``-left`` and ``right``, exponential with rates ``fall`` and ``rise`` outside, touching psi.
+    Constant between ``-left`` and ``right``; outside, exponential and tangent to the density, with rate ``rise``
+    on the left and ``fall`` on the right.
     """
 
     alpha: float
@@ -186,7 +190,7 @@ class _Envelope:
 
     @classmethod
     def of(cls, alpha: float, order: float) -> _Envelope:
-        """Tangents of psi where it has dropped by about one."""
+        """Return the envelope by the tangents of psi where it has dropped by about one."""
         s, t = _touching_points(alpha, order)
         rise = alpha * math.sinh(s) - order * math.expm1(-s)
         fall = alpha * math.sinh(t) + order * math.expm1(t)
@@ -196,13 +200,13 @@ class _Envelope:
 
 
 def _psi(y: Array | np.float64, alpha: float, order: float) -> Array:
-    """``-alpha (cosh y - 1) - order (e^y - 1 - y)``."""
-    growth = np.expm1(np.minimum(y, 700.0)) - y  # finite, lest order zero meet infinity
+    """Return the log density ``psi(y) = -alpha (cosh y - 1) - order (e^y - 1 - y)``."""
+    growth = np.expm1(np.minimum(y, 700.0)) - y  # finite, because 0 * inf would be nan for order zero
     return np.asarray(-2.0 * alpha * np.square(np.sinh(0.5 * y)) - order * growth)
 
 
 def _touching_points(alpha: float, order: float) -> tuple[float, float]:
-    """Distances left and right of the mode at which psi is of order minus one."""
+    """Return the distances left and right of the mode at which psi is about minus one."""
     drop = -float(_psi(np.float64(-1.0), alpha, order))
     s = 1.0
     if drop > 2.0:
@@ -216,11 +220,11 @@ def _touching_points(alpha: float, order: float) -> tuple[float, float]:
         t = math.sqrt(2.0 / (alpha + order))
     elif drop < 0.5:
         t = math.log(4.0) - math.log(alpha + 2.0 * order)
-    return min(s, 700.0), min(t, 700.0)  # any two points will do; sinh must not overflow
+    return min(s, 700.0), min(t, 700.0)  # any two points are valid; sinh must not overflow
 
 
 def _draw_log(rng: np.random.Generator, shape: _Envelope, count: int) -> Array:
-    """Rejection for ``count`` offsets from the mode on the log scale."""
+    """Draw ``count`` offsets from the mode on the log scale, by rejection."""
     y = np.empty(count)
     pending = np.arange(count)
     while pending.size:
@@ -235,7 +239,7 @@ def _draw_log(rng: np.random.Generator, shape: _Envelope, count: int) -> Array:
 
 
 def _propose(rng: np.random.Generator, shape: _Envelope, count: int) -> tuple[Array, Array]:
-    """Candidates from the envelope, and the log of its height at each."""
+    """Draw candidates from the envelope; also return the log of its height at each."""
     top = shape.left + shape.right
     place = rng.random(count) * (top + 1.0 / shape.fall + 1.0 / shape.rise)
     tail = rng.standard_exponential(count)

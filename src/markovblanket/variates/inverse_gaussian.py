@@ -1,4 +1,4 @@
-"""The inverse Gaussian law, for any mean up to infinity."""
+"""The inverse Gaussian distribution, for any mean up to and including infinity."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from markovblanket.contracts import Array
 
 
 def draw(rng: np.random.Generator, mean: npt.ArrayLike, shape: npt.ArrayLike) -> Array:
-    r"""Draw from the inverse Gaussian law, density ``∝ x^(-3/2) exp(-shape (x - mean)^2 / (2 mean^2 x))``.
+    r"""Draw from the inverse Gaussian distribution with the given mean and shape.
 
+    Its density is ``∝ x^(-3/2) exp(-shape (x - mean)^2 / (2 mean^2 x))``.
     The square of a standard normal equals ``shape (x - mean)^2 / (mean^2 x)`` at two points x; one of them
     is returned, the smaller with probability ``mean / (mean + small)`` (Michael, Schucany and Haas 1976).
     Written in the reciprocal of the mean the smaller root is a quotient of sums of positive terms, so nothing
-    cancels when ``mean`` is much larger than ``shape``, and ``mean = inf`` gives the limit, Levy's law
-    ``shape / Z^2``.
+    cancels when ``mean`` is much larger than ``shape``, and ``mean = inf`` gives the limit, the Levy
+    distribution of ``shape / Z^2``.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ def draw(rng: np.random.Generator, mean: npt.ArrayLike, shape: npt.ArrayLike) ->
     """
     mean, shape = _checked(mean, shape)
     size = np.broadcast_shapes(mean.shape, shape.shape)
-    # Numbers beyond the range of a double (1/mean, y) go to their limits 0 and inf, which is what is meant.
+    # Numbers beyond the range of a double (1/mean, y) become 0 or inf, the limits that the formulas need.
     with np.errstate(over="ignore", divide="ignore"):
         y = np.square(rng.standard_normal(size)) / shape
         rate = 1.0 / mean
@@ -58,7 +59,7 @@ def draw(rng: np.random.Generator, mean: npt.ArrayLike, shape: npt.ArrayLike) ->
 
 
 def log_density(x: npt.ArrayLike, mean: npt.ArrayLike, shape: npt.ArrayLike) -> Array:
-    """Log density of the inverse Gaussian law, normalised; Levy's law for ``mean = inf``.
+    """Return the normalised log density of the inverse Gaussian distribution; Levy's for ``mean = inf``.
 
     Parameters
     ----------
@@ -89,7 +90,7 @@ def log_density(x: npt.ArrayLike, mean: npt.ArrayLike, shape: npt.ArrayLike) -> 
 
 
 def _checked(mean: npt.ArrayLike, shape: npt.ArrayLike) -> tuple[Array, Array]:
-    """The parameters as float arrays, or an error that says which is out of range."""
+    """Return the parameters as float arrays; raise ValueError naming the one that is out of range."""
     mean, shape = np.asarray(mean, dtype=float), np.asarray(shape, dtype=float)
     if not np.all(mean > 0):
         raise ValueError("inverse Gaussian: every mean must be positive (inf is allowed)")

@@ -1,18 +1,18 @@
-"""The matrix generalised inverse Gaussian law: an invariant kernel, and a perfect sampler.
+"""The matrix generalised inverse Gaussian distribution (MGIG): an invariant kernel, and a perfect sampler.
 
 ``MGIG_p(order; B, G)`` has density ``∝ |X|^(order-(p+1)/2) exp(-tr(B X + G X^-1)/2)`` on the positive
 definite p x p matrices. For ``order > (p-1)/2`` B is positive definite and G may be singular; for
 ``order < -(p-1)/2`` the roles change, since ``X^-1 ~ MGIG_p(-order; G, B)``.
 
-Everything rests on one random map (Bernadac 1995). Let ``G = H H'`` with H square, and independently
+Everything is based on one random map (Bernadac 1995). Let ``G = H H'`` with H square, and independently
 
     W0 ~ Wishart_p(2 order, I),    Y ~ Wishart_p(2 order, B^-1),    X' = Y + H (W0 + H' X^-1 H)^-1 H'.
 
-If X follows the law then so does X'. G is never inverted and its rank never decided: if some columns of H are
-zero, the block of ``(W0 + H' X^-1 H)^-1`` that survives is the inverse of a Schur complement of W0 plus the
-rest, and the Schur complement of a Wishart matrix on k of p coordinates is Wishart_k with ``p - k`` degrees
-of freedom less, which is what the map needs when H is written with k columns. A rotation of H leaves W0's law
-alone, so the same holds for every square H with that product.
+If X has the MGIG distribution, then so has X'. G is never inverted, and its rank need not be known: if some
+columns of H are zero, the block of ``(W0 + H' X^-1 H)^-1`` that matters is the inverse of a Schur complement of W0
+plus the rest, and the Schur complement of a Wishart matrix on k of p coordinates is Wishart_k with ``p - k``
+degrees of freedom less, which is what the map needs when H is written with k columns. A rotation of H does not
+change the distribution of W0, so the same holds for every square H with ``H H' = G``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from numba import njit
 
 from markovblanket.contracts import Array
 from markovblanket.variates.factors import (
-    ROUNDING,
+    LEAST_EIGENVALUE,
     cholesky,
     factor_and_least,
     forward,
@@ -38,7 +38,7 @@ __all__ = ["Enclosure", "EnclosureError", "draw", "enclose", "log_density", "sem
 
 
 class EnclosureError(ArithmeticError):
-    """The perfect sampler's two paths did not meet within the steps allowed."""
+    """Raised when the bounds of the perfect sampler do not agree within the allowed number of steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +62,16 @@ class Enclosure:
 
     @property
     def midpoint(self) -> Array:
-        """Halfway between the bounds, so within half the gap of the exact draw."""
+        """Midpoint of the bounds, within half the gap of the exact draw."""
         return 0.5 * (self.lower + self.upper)
 
 
 def step(rng: np.random.Generator, X: Array, order: float, B: Array, G: Array, steps: int = 1) -> Array:
     """Move X by a Markov kernel that leaves ``MGIG_p(order; B, G)`` invariant.
 
-    One step is a correct Gibbs update; further ones bring X closer to an independent draw. Each forgets the
-    past by a factor of about ``R2^2`` for a variable explained with R2, so no fixed number of steps from an
-    arbitrary start is a draw from the law: that is what :func:`draw` is for.
+    One step is a correct Gibbs update; further ones bring X closer to an independent draw. Each multiplies the
+    dependence on the start by about ``R2^2`` for a variable explained with R2, so no fixed number of steps from an
+    arbitrary start is an exact draw from the distribution: use :func:`draw` for that.
 
     Parameters
     ----------
@@ -106,10 +106,10 @@ def step(rng: np.random.Generator, X: Array, order: float, B: Array, G: Array, s
     if order > 0.5 * (len(X) - 1):
         try:
             L, least = move(rng, X, 2.0 * order, B, G, steps)
-            if least > ROUNDING:
+            if least > LEAST_EIGENVALUE:
                 return square(L, inverse=False)
         except np.linalg.LinAlgError:
-            pass  # what follows finds out which matrix it is
+            pass  # the checked path below raises an error that names the matrix
     L, maps = cholesky(X, "MGIG: X"), Maps.of(order, B, G)
     if order < 0:
         L = triangular_root(np.ascontiguousarray(solve_lower(L, np.eye(len(L)))))
@@ -126,9 +126,9 @@ def enclose(
 ) -> Enclosure:
     """Enclose an exact draw from ``MGIG_p(order; B, G)`` by coupling from the past.
 
-    The map of this module is increasing in X. Composed backwards, newest map outermost, it converges to an
-    exact draw whatever stands innermost; zero and infinity in that place give bounds. The number of maps
-    is doubled, the old ones kept and the new ones put inside, until the bounds agree (Propp and Wilson 1996).
+    The random map of this module is increasing in X. Composed backwards, with new maps applied first, it
+    converges to an exact draw from any starting value; starting from zero and from infinity gives bounds. The
+    number of maps is doubled, keeping the old ones, until the bounds agree (Propp and Wilson 1996).
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def enclose(
     Returns
     -------
     Enclosure
-        Bounds on the draw and what they cost.
+        Bounds on the draw, and the number of maps composed.
 
     References
     ----------
@@ -188,8 +188,8 @@ def draw(
 ) -> Array:
     """Draw from ``MGIG_p(order; B, G)``, density ``∝ |X|^(order-(p+1)/2) exp(-tr(B X + G X^-1)/2)``.
 
-    The midpoint of :func:`enclose`: exact up to ``tolerance``, at a cost that grows as B and G leave the law
-    less room (a few maps at R2 = 0.5, hundreds at 0.99).
+    Returns the midpoint of :func:`enclose`, exact up to ``tolerance``, at a cost that grows as the query is
+    explained better by the rest (a few maps at R2 = 0.5, hundreds at 0.99).
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def draw(
 
 
 def log_density(X: Array, order: float, B: Array, G: Array) -> float:
-    """Log density of ``MGIG_p(order; B, G)`` at X, up to a constant.
+    """Return the log density of ``MGIG_p(order; B, G)`` at X, up to a constant.
 
     The constant is the logarithm of a Bessel function of matrix argument, which is not computed here.
 
@@ -254,7 +254,7 @@ def log_density(X: Array, order: float, B: Array, G: Array) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Maps:
-    """The random maps of one law, or of the inverse's for negative order: a factor of ``B^-1``, and H."""
+    """Parameters of the random maps: a factor of ``B^-1``, and H; for negative order, those of the inverse's."""
 
     df: float
     root: Array
@@ -262,7 +262,7 @@ class Maps:
 
     @classmethod
     def of(cls, order: float, B: Array, G: Array) -> Maps:
-        """Factor B and G once."""
+        """Return the maps of ``MGIG_p(order; B, G)``, with B and G factored."""
         p = B.shape[0]
         if not abs(order) > 0.5 * (p - 1):
             raise ValueError(f"MGIG on {p} x {p} matrices needs |order| > {0.5 * (p - 1)}, got {order}")
@@ -273,21 +273,21 @@ class Maps:
         return cls(2.0 * abs(order), root, semidefinite_factor(G))
 
     def draw(self, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Roots of ``Y ~ Wishart_p(2 order, B^-1)`` and ``W0 ~ Wishart_p(2 order, I)``."""
+        """Draw roots of ``Y ~ Wishart_p(2 order, B^-1)`` and ``W0 ~ Wishart_p(2 order, I)``."""
         p = len(self.H)
         return self.root @ bartlett(rng, self.df, p), bartlett(rng, self.df, p)
 
 
 @njit(cache=True)
 def apply(L: Array, H: Array, R: Array, T: Array) -> Array:
-    """Root of ``Y + H (W0 + H' X^-1 H)^-1 H'``."""
+    """Return the root of ``Y + H (W0 + H' X^-1 H)^-1 H'``, where L, R and T are roots of X, Y and W0."""
     K = triangular_root(np.concatenate((T.T, forward(L, H))))
     return triangular_root(np.concatenate((R.T, forward(K, H.T))))
 
 
 @njit(cache=True)
 def move(rng: np.random.Generator, X: Array, df: float, B: Array, G: Array, steps: int) -> tuple[Array, float]:
-    """Root of what so many random maps make of X, and the least eigenvalue of G (:func:`factor_and_least`)."""
+    """Return the root of X after ``steps`` random maps, and G's least eigenvalue (:func:`factor_and_least`)."""
     H, least = factor_and_least(G)
     root = np.ascontiguousarray(forward(np.linalg.cholesky(B), np.eye(len(B))).T)
     return walk(rng, np.linalg.cholesky(X), H, root, df, steps), least
@@ -295,7 +295,7 @@ def move(rng: np.random.Generator, X: Array, df: float, B: Array, G: Array, step
 
 @njit(cache=True)
 def walk(rng: np.random.Generator, L: Array, H: Array, root: Array, df: float, steps: int) -> Array:
-    """Root of what so many random maps, one after the other, make of ``L L'``."""
+    """Return the root of ``L L'`` after ``steps`` random maps, applied one after the other."""
     for _ in range(steps):
         R = np.dot(root, bartlett(rng, df, len(H)))
         L = apply(L, H, R, bartlett(rng, df, len(H)))
@@ -303,7 +303,7 @@ def walk(rng: np.random.Generator, L: Array, H: Array, root: Array, df: float, s
 
 
 def compose(H: Array, past: list[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """Roots of what the maps in ``past``, newest first, make of zero and of infinity.
+    """Return the roots of zero and of infinity after the maps in ``past``, the last of which is applied first.
 
     Parameters
     ----------
@@ -325,7 +325,7 @@ def compose(H: Array, past: list[tuple[Array, Array]]) -> tuple[Array, Array]:
 
 
 def relative_gap(lower: Array, upper: Array) -> float:
-    """Relative width, from the largest eigenvalue of ``lower^-1 upper`` in roots.
+    """Return the relative width of an enclosure, from the largest eigenvalue of ``lower^-1 upper``.
 
     Parameters
     ----------
@@ -342,7 +342,7 @@ def relative_gap(lower: Array, upper: Array) -> float:
 
 
 def square(L: Array, inverse: bool) -> Array:
-    """``L L'`` or its inverse.
+    """Return ``L L'`` or its inverse.
 
     Parameters
     ----------

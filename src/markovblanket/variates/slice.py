@@ -1,4 +1,4 @@
-"""Univariate slice-sampling updates, for scalars whose law has no name."""
+"""Univariate slice-sampling updates for scalars whose distribution is not a standard one."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ def step(
     width: float = 1.0,
     max_steps: int = 1000,
 ) -> float:
-    """Move ``x`` by a kernel that leaves the law with the given log density invariant.
+    """Move ``x`` by a Markov kernel that leaves the distribution with the given log density invariant.
 
-    Draws a height under the density at ``x``, steps an interval of length ``width`` out until both ends are
-    below that height, then draws uniformly from the interval, cutting it down to the current point's side
-    after each point that falls below (Neal 2003). Any ``width`` is correct; a good one is the law's spread.
+    Draws a height under the density at ``x``, extends an interval of length ``width`` until the density at both
+    ends is below that height, then draws uniformly from the interval, shrinking it towards the current point
+    after each candidate below the height (Neal 2003). Any ``width`` is correct; a good one is the standard
+    deviation of the distribution.
 
     Parameters
     ----------
@@ -31,8 +32,8 @@ def step(
     width : float
         Length of the first interval and of every step outwards.
     max_steps : int
-        At most so many lengths ``width`` are looked at, shared at random between the two sides, as
-        invariance asks.
+        Largest length of the interval in units of ``width``; it is divided at random between the two sides, as
+        invariance requires.
 
     Returns
     -------
@@ -71,7 +72,7 @@ def _step_out(
     width: float,
     max_steps: int,
 ) -> tuple[float, float]:
-    """An interval around ``x`` whose ends lie outside the slice, unless the steps run out."""
+    """Return an interval around ``x`` whose ends lie outside the slice, unless the steps run out."""
     left = x - width * rng.random()
     right = left + width
     leftwards = int(rng.integers(max_steps))
@@ -91,7 +92,7 @@ def _shrink(
     left: float,
     right: float,
 ) -> float:
-    """A point of the slice inside the interval; ``x`` itself when nothing else is left."""
+    """Return a point of the slice inside the interval; ``x`` itself when nothing else is left."""
     while True:
         candidate = left + (right - left) * rng.random()
         if candidate == x or log_density(candidate) > height:

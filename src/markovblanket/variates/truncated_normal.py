@@ -1,4 +1,4 @@
-"""The standard normal law between two bounds, exact in both tails."""
+"""The standard normal distribution truncated to an interval, exact in both tails."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NODES, _WEIGHTS = (
 
 
 def draw(rng: np.random.Generator, lower: npt.ArrayLike, upper: npt.ArrayLike) -> Array:
-    """Draw from the standard normal law restricted to ``[lower, upper]``.
+    """Draw from the standard normal distribution truncated to ``[lower, upper]``.
 
     Every draw is made by :func:`between`. To shift and scale, pass ``(bounds - mean)/sd`` and return
     ``mean + sd x``.
@@ -48,12 +48,11 @@ def draw(rng: np.random.Generator, lower: npt.ArrayLike, upper: npt.ArrayLike) -
 
 @njit(cache=True)
 def between(rng: np.random.Generator, lower: float, upper: float) -> float:
-    """One draw from the standard normal law restricted to ``[lower, upper]``, for compiled callers.
+    """Return one draw from the standard normal distribution truncated to ``[lower, upper]``, for compiled callers.
 
-    By rejection (Robert 1995), on the interval or its mirror image, whichever lies farther to the right: from the
-    uniform law where the density varies little, from the normal law where the interval holds most of it, otherwise
-    from an exponential law that begins at the lower end. Wherever the bounds are, more than half of the proposals
-    are accepted.
+    By rejection (Robert 1995), on the interval or its mirror image, whichever lies farther to the right. Proposals
+    are uniform where the density varies little, normal where the interval holds most of the mass, and otherwise
+    exponential, starting at the lower end. Wherever the bounds are, more than half of the proposals are accepted.
 
     Parameters
     ----------
@@ -87,19 +86,19 @@ def between(rng: np.random.Generator, lower: float, upper: float) -> float:
 
 @njit(cache=True)
 def _each(rng: np.random.Generator, ends: Array) -> Array:
-    """One draw for every column of ``ends``, the bounds."""
+    """Return one truncated normal draw per column of ``ends``, whose rows are the lower and upper bounds."""
     x = np.empty(ends.shape[1])
     for i in range(len(x)):
         x[i] = between(rng, ends[0, i], ends[1, i])
     return x
 
 
-# Written out where they are called: calls would take as long as the draws.
+# Inlined by the compiler, because a function call would take as long as the draw itself.
 
 
 @njit(cache=True, inline="always")
 def _to_the_right(rng: np.random.Generator, low: float, high: float) -> float:
-    """A draw from ``[low, high]``, where ``high >= |low|``."""
+    """Return one standard normal draw truncated to ``[low, high]``, where ``high >= |low|``."""
     narrow = high - low < 2.4 if low < 0.0 else (high - low) * (0.5 * high + 0.5 * low) < 1.0
     if narrow:
         return _from_uniform(rng, low, high)
@@ -108,7 +107,7 @@ def _to_the_right(rng: np.random.Generator, low: float, high: float) -> float:
 
 @njit(cache=True, inline="always")
 def _from_normal(rng: np.random.Generator, low: float, high: float) -> float:
-    """Normal proposals, until one lies inside."""
+    """Return the first of standard normal proposals that lies in ``[low, high]``."""
     while True:
         x = rng.standard_normal()
         if low <= x <= high:
@@ -117,7 +116,7 @@ def _from_normal(rng: np.random.Generator, low: float, high: float) -> float:
 
 @njit(cache=True, inline="always")
 def _from_uniform(rng: np.random.Generator, low: float, high: float) -> float:
-    """Uniform proposals, accepted with their density over its largest value on the interval."""
+    """Return a draw by uniform proposals, accepted with their density relative to its maximum on the interval."""
     peak = max(low, 0.0)
     while True:
         x = min(low + (high - low) * rng.random(), high)
@@ -127,9 +126,10 @@ def _from_uniform(rng: np.random.Generator, low: float, high: float) -> float:
 
 @njit(cache=True, inline="always")
 def _from_exponential(rng: np.random.Generator, low: float, high: float) -> float:
-    """Proposals ``low + d``, d exponential with mean s, accepted with probability ``exp(-(d - s)^2 / 2)``.
+    """Return a draw by shifted exponential proposals ``low + d``, d with mean s.
 
-    Most are accepted for ``s = 2 / (low + sqrt(low^2 + 4))``, which has ``1/s - s = low``.
+    They are accepted with probability ``exp(-(d - s)^2 / 2)``. The acceptance rate is largest for
+    ``s = 2 / (low + sqrt(low^2 + 4))``, which satisfies ``1/s - s = low``.
     """
     spread = 2.0 / (low + math.sqrt(low * low + 4.0))
     while True:
@@ -139,10 +139,10 @@ def _from_exponential(rng: np.random.Generator, low: float, high: float) -> floa
 
 
 def log_density(x: npt.ArrayLike, lower: npt.ArrayLike, upper: npt.ArrayLike) -> Array:
-    """Log density of the standard normal law restricted to ``[lower, upper]``, normalised.
+    """Return the normalised log density of the standard normal distribution truncated to ``[lower, upper]``.
 
-    Everything is measured against the density's largest value on the interval, so the result keeps its
-    relative accuracy where the normal density itself underflows.
+    All terms are relative to the largest density on the interval, so the result keeps its relative accuracy where
+    the normal density itself underflows.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def log_density(x: npt.ArrayLike, lower: npt.ArrayLike, upper: npt.ArrayLike) ->
 
 
 def _checked(lower: npt.ArrayLike, upper: npt.ArrayLike) -> tuple[Array, Array]:
-    """The bounds as float arrays of one shape, or an error for an interval without real numbers."""
+    """Return the bounds as float arrays of one shape; raise ValueError if an interval contains no real number."""
     lower, upper = np.broadcast_arrays(np.asarray(lower, dtype=float), np.asarray(upper, dtype=float))
     if not np.all((lower <= upper) & (lower < np.inf) & (upper > -np.inf)):
         raise ValueError("truncated normal: lower <= upper must hold, with a real number between them")
@@ -186,13 +186,13 @@ def _checked(lower: npt.ArrayLike, upper: npt.ArrayLike) -> tuple[Array, Array]:
 
 
 def _reflect(lower: Array, upper: Array) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
-    """``(low, high, flip)``: the interval, or its mirror image where that lies farther to the right."""
+    """Return ``(low, high, flip)``: the interval, or its mirror image where that lies farther to the right."""
     flip = np.asarray(-lower > upper)
     return np.where(flip, -upper, lower), np.where(flip, -lower, upper), flip
 
 
 def _relative_mass(low: Array, high: Array) -> Array:
-    """Integral of ``exp(-(y^2 - peak^2)/2)`` over ``[low, high]``, with ``peak = max(low, 0)``."""
+    """Return the integral of ``exp(-(y^2 - peak^2)/2)`` over ``[low, high]``, with ``peak = max(low, 0)``."""
     with np.errstate(over="ignore"):
         width = high - low
         drop = width * (np.abs(low) + 0.5 * width)
@@ -205,7 +205,10 @@ def _relative_mass(low: Array, high: Array) -> Array:
 
 
 def _quadrature(low: Array, width: Array) -> Array:
-    """The same integral by Gauss-Legendre, where a difference of distribution functions would cancel."""
+    """Return the integral of ``exp(-(y^2 - peak^2)/2)`` over ``[low, low + width]`` by Gauss-Legendre quadrature.
+
+    For narrow intervals, where a difference of distribution functions would suffer from cancellation.
+    """
     peak = np.maximum(low, 0.0)[..., None]
     near = np.where(width > 0, low, 0.0)[..., None]
     distance = width[..., None] * _NODES

@@ -1,4 +1,4 @@
-"""The Wishart law with real degrees of freedom."""
+"""The Wishart distribution with real degrees of freedom."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def draw(rng: np.random.Generator, df: float, scale: Array) -> Array:
     >>> np.round(np.diag(mean) / [5.5, 22.0], 1)
     array([1., 1.])
     """
-    return draw_from_factor(rng, df, cholesky(scale, "the scale of a Wishart law"))
+    return draw_from_factor(rng, df, cholesky(scale, "the scale of a Wishart distribution"))
 
 
 def draw_from_factor(rng: np.random.Generator, df: float, factor: Array) -> Array:
-    """Draw from ``Wishart_p(df, factor factor')``: what a loop with a fixed scale calls.
+    """Draw from ``Wishart_p(df, factor factor')``, for callers that factor a fixed scale once.
 
-    Bartlett's decomposition: ``X = factor T T' factor'`` with T lower triangular, standard normals below the
+    Uses Bartlett's decomposition: ``X = factor T T' factor'`` with T lower triangular, standard normals below the
     diagonal and the root of a chi-square with ``df - i`` degrees of freedom, i = 0, 1, ..., on it.
 
     Parameters
@@ -80,7 +80,7 @@ def draw_from_factor(rng: np.random.Generator, df: float, factor: Array) -> Arra
 
 
 def draw_root(rng: np.random.Generator, df: float, p: int) -> Array:
-    """Draw Bartlett's T, lower triangular with ``T T' ~ Wishart_p(df, I)``.
+    """Draw the lower triangular T of Bartlett's decomposition, with ``T T' ~ Wishart_p(df, I)``.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def draw_root(rng: np.random.Generator, df: float, p: int) -> Array:
 
 @njit(cache=True)
 def bartlett(rng: np.random.Generator, df: float, p: int) -> Array:
-    """:func:`draw_root` for compiled callers, which know that ``df`` is large enough."""
+    """Draw a lower triangle T, ``T T' ~ Wishart_p(df, I)``, in compiled code, without a check of ``df``."""
     T = rng.standard_normal((p, p))
     for i in range(p):
         T[i, i] = math.sqrt(rng.chisquare(df - i))
@@ -120,7 +120,7 @@ def bartlett(rng: np.random.Generator, df: float, p: int) -> Array:
 
 
 def log_density(X: Array, df: float, scale: Array) -> float:
-    """Log density of ``Wishart_p(df, scale)`` at X, normalised.
+    """Return the normalised log density of ``Wishart_p(df, scale)`` at X.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def log_density(X: Array, df: float, scale: Array) -> float:
     p = X.shape[0]
     if not df > p - 1:
         raise ValueError(f"Wishart on {p} x {p} matrices: needs more than {p - 1} degrees of freedom, got {df}")
-    L = cholesky(scale, "the scale of a Wishart law")
+    L = cholesky(scale, "the scale of a Wishart distribution")
     try:
         root = np.asarray(np.linalg.cholesky(X), dtype=float)
     except np.linalg.LinAlgError:
@@ -156,5 +156,5 @@ def log_density(X: Array, df: float, scale: Array) -> float:
 
 
 def _log_det(L: Array) -> float:
-    """Log determinant of ``L L'``."""
+    """Return the log determinant of ``L L'`` for a triangular L."""
     return 2.0 * float(np.sum(np.log(np.diag(L))))

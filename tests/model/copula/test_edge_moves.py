@@ -191,6 +191,6 @@ def test_columns_of_many_levels_do_not_hop():
 
 
 def test_near_are_the_places_that_correlate_most(monkeypatch):
-    monkeypatch.setattr(_edge_moves, "NEAR", 2)
+    monkeypatch.setattr(_edge_moves, "MOST_NEAR_POSITIONS", 2)
     kernel = Hopping.of({0: MARGIN}, FIRST[:, None], X2)
     assert set(kernel.near[0]) == set(np.argsort(np.abs(FIRST @ X2))[1:])

@@ -1,1 +1,1 @@
-"""The Gaussian copula: latent columns behind levels and missing cells, and the way to the scale of the data."""
+"""The Gaussian copula: latent columns behind mixed data with missing cells, and their transforms to data."""

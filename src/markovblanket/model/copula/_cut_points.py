@@ -1,18 +1,19 @@
-"""Cut points between the levels of a column, moved together with the cells of whole levels.
+"""Joint moves of the cut points between the levels of a column and the latent cells of the adjacent levels.
 
-Drawn one by one, n cells hold the cut between two levels in place: it lies between the largest cell below and the
-smallest above, a gap of order 1/n, where the posterior lets it roam over 1/sqrt(n). So after the cells have been
-drawn, a cut g is laid into the gap, uniformly, and each cell of the two levels beside it is written as its place
-between g and the nearest cell of the next level but one, a below or b above. In these coordinates the law of g is
-that of its shift d, which takes the cells of both levels along, each as far as its slope ``v`` says::
+If cells are drawn one by one, the cut point between two levels hardly moves: it lies between the largest cell
+below and the smallest cell above, an interval of order 1/n, while its posterior has a width of order 1/sqrt(n). So
+after the cells have been drawn, a cut point g is drawn uniformly from that interval, and each cell of the two
+adjacent levels is expressed by its relative position between g and the nearest cell of the next level but one, a
+below or b above. In these coordinates a shift d of g moves the cells of both levels, each by its slope ``v`` times
+d. The density of d is::
 
     prod_i N(x_i + v_i d; mu_i, sd^2)  (1 + d/(g - a))^n_below  (1 - d/(b - g))^n_above  /  gap(d)
 
-the powers being the Jacobian, and ``1/gap`` the density of the cut given the cells. Every third cut moves, the
-first of them chosen at random, by slice sampling: the levels between two of them stand still. What is left
-invariant is the law of the cells, exactly.
+where the powers are the Jacobian, and ``1/gap`` is the density of the cut point given the cells. Every third cut
+point is moved, the first of them chosen at random, by slice sampling, so that no level is moved by two of them.
+The moves leave the distribution of the cells exactly invariant.
 
-All of it is compiled. Levels are given by ``edges``: level l has the cells ``x[edges[l] : edges[l + 1]]``.
+The code is compiled. Levels are given by ``edges``: level l has the cells ``x[edges[l] : edges[l + 1]]``.
 """
 
 from __future__ import annotations
@@ -27,15 +28,17 @@ from numba import njit
 from markovblanket.contracts import Array
 
 Indices = npt.NDArray[np.intp]
-TINY = 1e-200
-FAR = 1e6  # the outermost levels are stretched from here; any constant leaves the law invariant
+# Lower bound of divisors that are zero where cells coincide.
+LEAST_DIVISOR = 1e-200
+# Fixed ends a and b of the outermost levels; any constant leaves the distribution of the cells invariant.
+OUTERMOST_END = 1e6
 
 
 class Stretch(NamedTuple):
-    """The law of the shift of a cut ``g`` between fixed ends ``a`` and ``b``.
+    """Parameters of the density of the shift of a cut point ``g`` between fixed ends ``a`` and ``b``.
 
-    ``linear`` and ``quadratic`` are the terms of the normal law, ``below`` and ``above`` the powers of the
-    Jacobian; ``widening`` is by how much the gap grows per unit of shift, relative to what it is.
+    ``linear`` and ``quadratic`` are the coefficients of the normal log density, ``below`` and ``above`` the powers
+    of the Jacobian; ``widening`` is the relative growth of the interval around g per unit of shift.
     """
 
     a: float
@@ -50,7 +53,7 @@ class Stretch(NamedTuple):
 
 @njit(cache=True)
 def move(rng: np.random.Generator, x: Array, mean: Array, sd: float, edges: Indices) -> Array:
-    """Cells in the order of their levels, ``x_i ~ N(mean_i, sd^2)`` as long as this order lasts, some moved.
+    """Move some cut points with their cells; ``x_i ~ N(mean_i, sd^2)``, restricted to the order of the levels.
 
     Parameters
     ----------
@@ -83,51 +86,51 @@ def move(rng: np.random.Generator, x: Array, mean: Array, sd: float, edges: Indi
 
 
 def extremes(x: Array, begins: Indices) -> tuple[Array, Array]:
-    """Smallest and largest cell of every level."""
+    """Return the smallest and the largest cell of every level."""
     return np.minimum.reduceat(x, begins), np.maximum.reduceat(x, begins)
 
 
 @njit(cache=True)
 def some(rng: np.random.Generator, levels: int) -> Indices:
-    """Every third cut, by the level above it."""
+    """Return every third cut point from a random start, given by the level above it."""
     return np.arange(1 + int(min(3, levels - 1) * rng.random()), levels, 3)
 
 
 @njit(cache=True)
 def stretch(rng: np.random.Generator, x: Array, mean: Array, sd: float, edges: Indices, k: int) -> Stretch:
-    """Of a cut laid into the gap below level k, between fixed ends two levels away."""
+    """Draw a cut point below level k, and return the density of its shift between ends two levels away."""
     low, high = x[edges[k - 1] : edges[k]].max(), x[edges[k] : edges[k + 1]].min()
-    a = x[edges[k - 2] : edges[k - 1]].max() if k > 1 else -FAR
-    b = x[edges[k + 1] : edges[k + 2]].min() if k + 2 < len(edges) else FAR
+    a = x[edges[k - 2] : edges[k - 1]].max() if k > 1 else -OUTERMOST_END
+    b = x[edges[k + 1] : edges[k + 2]].min() if k + 2 < len(edges) else OUTERMOST_END
     g, linear, quadratic = low + rng.random() * (high - low), 0.0, 0.0
     for i in range(edges[k - 1], edges[k + 1]):
         v = slope(x[i], a, g, b)
         linear += v * (x[i] - mean[i]) / sd**2
         quadratic += v * v / sd**2
     below, above = float(edges[k] - edges[k - 1]), float(edges[k + 1] - edges[k])
-    widening = (slope(high, a, g, b) - slope(low, a, g, b)) / max(high - low, TINY)
+    widening = (slope(high, a, g, b) - slope(low, a, g, b)) / max(high - low, LEAST_DIVISOR)
     return Stretch(a, g, b, linear, quadratic, below, above, widening)
 
 
 @njit(cache=True)
 def slope(x: float, a: float, g: float, b: float) -> float:
-    """How far a cell goes along with the cut: all the way beside it, not at all at the ends."""
-    return (x - a) / max(g - a, TINY) if x < g else (b - x) / max(b - g, TINY)
+    """Return the shift of a cell per unit shift of the cut point: 1 next to it, 0 at the ends a and b."""
+    return (x - a) / max(g - a, LEAST_DIVISOR) if x < g else (b - x) / max(b - g, LEAST_DIVISOR)
 
 
 @njit(cache=True)
 def log_density(d: float, law: Stretch) -> float:
-    """Of the shift d, relative to none; not a number where it is impossible."""
+    """Return the log density of the shift d, relative to d = 0; NaN where the shift is impossible."""
     jacobian = law.below * math.log1p(d / (law.g - law.a)) + law.above * math.log1p(-d / (law.b - law.g))
     return jacobian - d * (law.linear + 0.5 * d * law.quadratic) - math.log1p(d * law.widening)
 
 
 @njit(cache=True)
 def step(rng: np.random.Generator, law: Stretch) -> float:
-    """A slice step from no shift at all (Neal 2003), in an interval of a length that no shift changes."""
-    if not law.a < law.g < law.b:  # cells that rounding made equal leave no room: they wait for the next sweep
+    """Return a slice step from d = 0 (Neal 2003), in an interval whose length does not depend on the shift."""
+    if not law.a < law.g < law.b:  # cells made equal by rounding leave no interval: skip the move in this sweep
         return 0.0
-    width = 6.0 / math.sqrt(max(law.quadratic, TINY))
+    width = 6.0 / math.sqrt(max(law.quadratic, LEAST_DIVISOR))
     left = -width * rng.random()
     left, right = max(left, law.a - law.g), min(left + width, law.b - law.g)
     height = -rng.standard_exponential()
@@ -143,7 +146,7 @@ def step(rng: np.random.Generator, law: Stretch) -> float:
 
 @njit(cache=True)
 def shift(x: Array, edges: Indices, k: int, law: Stretch, d: float) -> None:
-    """Move the cells on both sides of the cut below level k, in place; rounding takes none across it."""
+    """Shift the cells of both levels at the cut point below level k, in place; none crosses it by rounding."""
     for i in range(edges[k - 1], edges[k + 1]):
         moved = x[i] + d * slope(x[i], law.a, law.g, law.b)
         if i < edges[k]:

@@ -1,25 +1,27 @@
-"""Edges of a latent query column that come, go and change their place, together with the column.
+"""Joint Metropolis-Hastings moves of an edge and its latent query column: add, remove or relocate the edge.
 
-Latent cells are drawn to suit the edges there are. Given the cells another edge would fit badly, so it is hardly
-ever taken, however likely it is given what was observed. So the cells move along. Cuts are laid, uniformly, into
-the gaps between the levels of column i; then an edge is proposed to move from j to k, to appear or to disappear,
-and all cells of the column are drawn anew, between the same cuts. With the edge lifted the column has means
-``mu``; with an entry w at k they are ``mu - w f_k / w_ii``, and the cells integrated out leave::
+Latent cells are drawn given the current edges, so given the cells another edge fits badly and is hardly ever
+accepted, however likely it is given the observed data. Therefore the cells are proposed together with the edge.
+Cut points are drawn, uniformly, between adjacent levels of column i; then an edge is proposed to move from j to k,
+to appear or to disappear, and all cells of the column are drawn again between the same cut points. Without the
+edge the column has means ``mu``; with an entry w at k they are ``mu - w f_k / w_ii``. With the cells integrated
+out::
 
-    log L(k, w) = log M(mu - w f_k / w_ii)                            every cell between its cuts
+    log L(k, w) = log M(mu - w f_k / w_ii)                            every cell between its cut points
                 - w f_k.e - w^2/2 |f_k|^2 (u_ii - 1/w_ii)             p(x_-i | X2)
                 - w (U W12)_ik - w^2/2 (u_ii + 1/v)                   the prior of an entry that is not zero
 
 where e is column i of ``X1 + X2 W21 U`` with ``x_i`` at its means. The first two derivatives at w = 0, for all k
-at once, cost one product with the data. They approximate the evidence of every place, from which k is drawn; then,
-for k alone, the mode of L is found and w drawn about it. Both depend on the state with the edge lifted, which is
-the same seen from either end of the move, so the acceptance ratio is::
+at once, cost one product with the data. They approximate the evidence of every position k, from which k is drawn;
+then, for this k alone, w is drawn about the mode of L. Both proposals depend only on the state without the edge,
+which is the same for the reverse move, so the acceptance ratio is::
 
     L(k, w) / q(k, w)  over  L(j, w') / q(j, w')    x    prod gap / gap'
 
-For an edge that appears or disappears, the side without it is ``M(mu)`` times the number of edges that might have
-been chosen to disappear. A few moves of every column are confined to the places that its first scores correlate
-with most, where they are cheap; one move per sweep, of one column, knows all places.
+where gap and gap' are the distances between adjacent levels before and after the move. For an edge that appears or
+disappears, the side without it is ``M(mu)`` times the number of edges that could have been chosen to disappear.
+Every sweep makes a few cheap moves of each column among the positions that correlate most with its initial scores,
+and one move, of one column, among all positions.
 """
 
 from __future__ import annotations
@@ -37,18 +39,21 @@ from markovblanket.model.copula._margins import Indices, Levels
 from markovblanket.model.scatter import times_transpose
 from markovblanket.variates import truncated_normal
 
-# Places near a column, and moves among them per sweep: up to four, as long as they draw at most so many cells.
-# A column of many levels would hardly ever move, its gaps tie it to itself.
-NEAR, MOVES, CELLS, LEVELS = 400, 4, 1000, 10
-# The proposal of an entry is wider than its normal approximation.
-WIDE = 1.3
+# Positions near a column: those that correlate most with its initial scores.
+MOST_NEAR_POSITIONS = 400
+# Moves of a column among its near positions per sweep: as many as draw at most so many cells, but at least one.
+MOST_MOVES, MOST_CELLS_DRAWN = 4, 1000
+# Columns with more levels are not moved: the small distances between levels would have nearly all moves rejected.
+MOST_LEVELS = 10
+# Factor by which the variance of a proposed entry exceeds that of its normal approximation.
+PROPOSAL_VARIANCE_FACTOR = 1.3
 
 
 class Row(NamedTuple):
-    """Row i of ``W12`` at some places, and the law of its column. Arrays change in place.
+    """Row i of ``W12`` at some positions, and the distribution of its latent column x; arrays change in place.
 
-    ``F`` holds the data of the places, one in a row, ``product`` is ``(U W12)_i`` there. Given all else the column
-    x is normal about ``mean`` with variance ``1/w_ii``; ``e`` as above.
+    ``F`` holds the data of the positions, one per row, and ``product`` is ``(U W12)_i`` there. Given all else, x
+    is normal with means ``mean`` and variance ``1/w_ii``; ``e`` is as in the module's docstring.
     """
 
     w: Array
@@ -66,41 +71,41 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Hopping:
-    """The query columns with levels, by position, and the places near each."""
+    """Query columns with levels, by position, and the positions of the rest that are near each."""
 
     levels: Mapping[int, Levels]
     near: Mapping[int, Indices]
 
     @classmethod
     def of(cls, levels: Mapping[int, Levels], X1: Array, X2: Array) -> Hopping:
-        """Of columns with few levels; near are places whose data correlate most with the column's first scores."""
-        few = {i: margin for i, margin in levels.items() if margin.codes.max() < LEVELS}
+        """Return the moves of columns with few levels; near positions correlate most with the initial scores."""
+        few = {i: margin for i, margin in levels.items() if margin.codes.max() < MOST_LEVELS}
         order = {i: np.argsort(-np.abs(X1[:, i] @ X2), kind="stable") for i in few}
-        return cls(few, {i: np.sort(places[:NEAR]) for i, places in order.items()})
+        return cls(few, {i: np.sort(places[:MOST_NEAR_POSITIONS]) for i, places in order.items()})
 
     def move(
         self, rng: np.random.Generator, state: ChainState, odds: float, slab: float
     ) -> tuple[ChainState, tuple[int, int]]:
-        """Some moves of every column near it, and one of one column anywhere.
+        """Make some moves of every column among its near positions, and one of one column among all positions.
 
         Parameters
         ----------
         rng : numpy.random.Generator
             The source of randomness.
         state : ChainState
-            With the columns as they stand.
+            The current state, with its columns.
         odds, slab : float
-            An entry is not zero with these prior log-odds, and then has this variance.
+            Prior log-odds that an entry is not zero, and its variance if so.
 
         Returns
         -------
         tuple
-            The state; and how many moves were proposed, and how many of them rejected.
+            The new state; and the numbers of proposed and of rejected moves.
         """
         state, proposals, rejections = own(state), 0, 0
         assert state.columns is not None
         U, M = np.linalg.inv(state.W11), times_transpose(state.W12, state.columns.X2).T
-        anywhere, times = rng.choice(list(self.levels)), min(max(CELLS // len(M), 1), MOVES)
+        anywhere, times = rng.choice(list(self.levels)), min(max(MOST_CELLS_DRAWN // len(M), 1), MOST_MOVES)
         for i, margin in self.levels.items():
             where: list[tuple[Indices | slice, int]] = [(self.near[i], times), (slice(None), 1)]
             for places, many in where[: 1 + (i == anywhere)]:
@@ -114,7 +119,7 @@ class Hopping:
 
 
 def own(state: ChainState) -> ChainState:
-    """The state with copies of what changes."""
+    """Return the state with copies of the arrays that the moves change in place."""
     assert state.columns is not None
     return replace(state, W12=state.W12.copy(), columns=replace(state.columns, X1=state.columns.X1.copy()))
 
@@ -129,7 +134,7 @@ def row_at(
     odds: float,
     slab: float,
 ) -> Row:
-    """Row i at these places, ``M = X2 W21``."""
+    """Return row i of ``W12`` at the given positions, with ``M = X2 W21``."""
     assert state.columns is not None
     X1, W11, w = state.columns.X1, state.W11, state.W12[:, places]
     F = np.ascontiguousarray(state.columns.X2.T[places])
@@ -140,9 +145,10 @@ def row_at(
 
 @njit(cache=True)
 def moves(rng: np.random.Generator, row: Row, times: int) -> tuple[int, int]:
-    """An edge changes its place, in half of the cases, or one appears, or one disappears.
+    """Make ``times`` moves in place: half relocate an edge, a quarter remove one, a quarter add one.
 
-    Returns how many of these moves were proposed, and how many rejected.
+    Returns the numbers of proposed and of rejected moves; a move without an edge or a free position is not
+    proposed.
     """
     proposals, rejections = 0, 0
     for _ in range(times):
@@ -157,7 +163,7 @@ def moves(rng: np.random.Generator, row: Row, times: int) -> tuple[int, int]:
 
 @njit(cache=True)
 def step(rng: np.random.Generator, row: Row, j: int, vanish: bool) -> bool:
-    """Propose that the edge at j (-1: none yet) goes to another place, or that it vanishes; whether it does."""
+    """Propose to relocate, remove or (j = -1) add an edge; return whether the proposal was accepted."""
     cuts, gaps = lay_cuts(rng, row.x, row.codes)
     old = row.w[j] if j >= 0 else 0.0
     if j >= 0:
@@ -184,7 +190,7 @@ def step(rng: np.random.Generator, row: Row, j: int, vanish: bool) -> bool:
 
 @njit(cache=True)
 def put(row: Row, k: int, w: float) -> None:
-    """The entry at k becomes w."""
+    """Set the entry at position k to w, in place, with everything that depends on it."""
     change, f = w - row.w[k], row.F[k]
     row.w[k] = w
     row.product[k] += row.u * change
@@ -195,7 +201,10 @@ def put(row: Row, k: int, w: float) -> None:
 
 @njit(cache=True)
 def slopes(row: Row, cuts: Array) -> tuple[Array, float]:
-    """``d log L / dw`` at w = 0, everywhere; and ``-d^2 log L / dw^2``, roughly, as columns have unit scale."""
+    """Return ``d log L / dw`` at w = 0 for all positions, and one approximation of ``-d^2 log L / dw^2`` for all.
+
+    The latter assumes columns of unit scale.
+    """
     pull, tight = -row.e, 0.0
     for r in range(len(pull)):
         if row.codes[r] >= 0:
@@ -208,7 +217,7 @@ def slopes(row: Row, cuts: Array) -> tuple[Array, float]:
 
 @njit(cache=True)
 def evidence(row: Row, b: Array, h: float) -> Array:
-    """Approximate log probabilities of the places that are free."""
+    """Return approximate log probabilities of the positions without an edge."""
     weights = 0.5 * b * b / h
     for k in range(len(weights)):
         if row.w[k] != 0.0:
@@ -219,7 +228,7 @@ def evidence(row: Row, b: Array, h: float) -> Array:
 
 @njit(cache=True)
 def draw_place(rng: np.random.Generator, weights: Array) -> int:
-    """A place from log probabilities."""
+    """Draw a position from its log probabilities."""
     left, last = rng.random(), 0
     for k in range(len(weights)):
         if weights[k] > -np.inf:
@@ -231,16 +240,19 @@ def draw_place(rng: np.random.Generator, weights: Array) -> int:
 
 @njit(cache=True)
 def summit(row: Row, cuts: Array, k: int, b: Array, h: float) -> tuple[float, float]:
-    """About the mode of ``L(k, .)``, by a second step of Newton's method, and a precision for proposals there."""
+    """Return the approximate mode of ``L(k, .)`` after two Newton steps, and the precision of the proposal."""
     if k < 0:
         return 0.0, 1.0
     _, slope, curvature = ascent(row, cuts, k, b[k] / h)
-    return b[k] / h + slope / curvature, curvature / WIDE
+    return b[k] / h + slope / curvature, curvature / PROPOSAL_VARIANCE_FACTOR
 
 
 @njit(cache=True)
 def worth(row: Row, cuts: Array, k: int, w: float, at: tuple[float, float], weights: Array) -> float:
-    """``log L(k, w) / q(k, w)`` with its prior probability; without an edge (k = -1), ``log M`` and the choice."""
+    """Return one side of the log acceptance ratio: ``log L(k, w) / q(k, w)`` with the prior odds of the edge.
+
+    Without an edge (k = -1), ``log M`` plus the log number of edges that could be chosen to disappear.
+    """
     if k < 0:
         return ascent(row, cuts, 0, 0.0)[0] + math.log(np.count_nonzero(row.w) + 1.0)
     mode, precision = at
@@ -250,7 +262,7 @@ def worth(row: Row, cuts: Array, k: int, w: float, at: tuple[float, float], weig
 
 @njit(cache=True)
 def ascent(row: Row, cuts: Array, k: int, w: float) -> tuple[float, float, float]:
-    """``log L(k, w)``, its slope in w and its curvature with the sign changed."""
+    """Return ``log L(k, w)``, its derivative in w, and minus its second derivative."""
     spread, f = row.u - row.variance, row.F[k]
     curvature = np.dot(f, f) * spread + row.u + 1.0 / row.slab
     linear = np.dot(f, row.e) + row.product[k]
@@ -271,16 +283,17 @@ LOG_ROOT_2PI = 0.5 * math.log(2 * math.pi)
 
 @njit(cache=True)
 def moments(mean: float, variance: float, lower: float, upper: float) -> tuple[float, float, float]:
-    """Of a normal cell between bounds: log probability, ``E x - mean``, and which share of its variance it loses.
+    """Return the log probability, ``E x - mean`` and the relative loss of variance of a truncated normal cell.
 
-    On the side where the interval lies farther to the right, where tails keep their digits.
+    Computed on the interval or its mirror image, whichever lies farther to the right, where ``erfc`` of the tails
+    is accurate.
     """
     sd = math.sqrt(variance)
     low, high, sign = (lower - mean) / sd, (upper - mean) / sd, 1.0
     if -low > high:
         low, high, sign = -high, -low, -1.0
     mass = 0.5 * (math.erfc(low * math.sqrt(0.5)) - math.erfc(high * math.sqrt(0.5)))
-    if mass < 1e-290:  # beyond 36 standard deviations: an exponential law, narrow intervals aside
+    if mass < 1e-290:  # beyond 36 standard deviations: nearly exponential, except on narrow intervals
         series = math.log1p(-(1.0 - 3.0 / low**2) / low**2) if low > 1.0 else 0.0
         return series - 0.5 * low * low - math.log(abs(low)) - LOG_ROOT_2PI, sign * sd * (low + 1.0 / low), 1.0
     at_low = math.exp(-0.5 * low * low - LOG_ROOT_2PI) / mass
@@ -292,7 +305,10 @@ def moments(mean: float, variance: float, lower: float, upper: float) -> tuple[f
 
 @njit(cache=True)
 def lay_cuts(rng: np.random.Generator, x: Array, codes: Indices) -> tuple[Array, float]:
-    """A cut in every gap between levels, with infinity at both ends; and the sum of the gaps' logarithms."""
+    """Draw a cut point between each two adjacent levels; also return the sum of the logs of their distances.
+
+    The first and the last cut point are infinite.
+    """
     low, high = edges_of_gaps(x, codes)
     cuts = np.full(len(low) + 2, np.inf)
     cuts[0] = -np.inf
@@ -303,14 +319,14 @@ def lay_cuts(rng: np.random.Generator, x: Array, codes: Indices) -> tuple[Array,
 
 @njit(cache=True)
 def log_gaps(x: Array, codes: Indices) -> float:
-    """The sum of the logarithms of the gaps between levels."""
+    """Return the sum of the logarithms of the distances between adjacent levels."""
     low, high = edges_of_gaps(x, codes)
     return np.log(high - low).sum()
 
 
 @njit(cache=True)
 def edges_of_gaps(x: Array, codes: Indices) -> tuple[Array, Array]:
-    """The largest cell of every level but the last, the smallest of every level but the first."""
+    """Return the largest cell of every level but the last, and the smallest of every level but the first."""
     bottom, top = np.full(codes.max() + 1, np.inf), np.full(codes.max() + 1, -np.inf)
     for r in range(len(x)):
         if codes[r] >= 0:
@@ -321,7 +337,7 @@ def edges_of_gaps(x: Array, codes: Indices) -> tuple[Array, Array]:
 
 @njit(cache=True)
 def draw_between(rng: np.random.Generator, mean: Array, variance: float, codes: Indices, cuts: Array) -> Array:
-    """A normal column, every observed cell between the cuts of its level."""
+    """Draw a normal column, with every observed cell between the cut points of its level."""
     x, sd = mean.copy(), math.sqrt(variance)
     for r in range(len(x)):
         code, t = codes[r], 0.0

@@ -1,7 +1,7 @@
-"""The columns of the rest that never move: what they bring to the scatter, and to ``W22``, worked out once.
+"""Contributions of the fixed columns of the rest to the scatter and to ``W22``, computed once.
 
-J are the moving columns, K the fixed ones; ``A = S22 + r I`` here, with the ridge of ``W22.1``, and ``Q`` has
-orthonormal columns that span those of ``X_K``.
+J are the moving columns, K the fixed ones; ``A = S22 + r I`` here, with the ridge r of ``W22.1``, and the columns
+of ``Q`` are an orthonormal basis of the span of those of ``X_K``.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Indices = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Fixed:
-    """All columns ``X2`` as they first stood, the positions J of those that move, and the ridge r."""
+    """Initial columns ``X2``, the positions J of those that move, and the ridge r."""
 
     X2: Array
     J: Indices
     r: float
 
     def inverse_diagonal(self, X_J: Array) -> Array:
-        """``diag(A^-1)``, by blocks: with ``P = A_KK^-1 A_KJ`` and the Schur complement of ``A_KK``."""
+        """Return ``diag(A^-1)``, by blocks: with ``P = A_KK^-1 A_KJ`` and the Schur complement of ``A_KK``."""
         out = self._inverse_diagonal_K.copy()
         if len(self.J):
             QX = self.basis.T @ X_J
@@ -40,62 +40,62 @@ class Fixed:
         return out
 
     def schur(self, X_J: Array, QX: Array) -> Array:
-        """``A_JJ - A_JK A_KK^-1 A_KJ = r I + X_J' (I - H) X_J``, from ``Q'X_J``."""
+        """Return ``A_JJ - A_JK A_KK^-1 A_KJ = r I + X_J' (I - H) X_J``, given ``QX = Q'X_J``."""
         _, weight = self.hat
         return self.r * np.eye(X_J.shape[1]) + X_J.T @ X_J - QX.T @ (weight[:, None] * QX)
 
     def row_inverse(self, X_J: Array) -> Array:
-        """``(r I + X2 X2')^-1``, the fixed columns' part of it worked out once."""
+        """Return ``(r I + X2 X2')^-1``; the part of the fixed columns is computed once."""
         MX = self._without_moving @ X_J
         schur = self.schur(X_J, self.basis.T @ X_J)
         return self._without_moving - self.r * MX @ np.linalg.solve(schur, MX.T)
 
     @cached_property
     def _without_moving(self) -> Array:
-        """``(r I + X_K X_K')^-1 = (I - H) / r``."""
+        """Inverse without the moving columns, ``(r I + X_K X_K')^-1 = (I - H) / r``."""
         Q, weight = self.hat
         return (np.eye(len(Q)) - (Q * weight) @ Q.T) / self.r
 
     @cached_property
     def _inverse_diagonal_K(self) -> Array:
-        """``diag(A_KK^-1)``, at the places of K."""
+        """Diagonal of ``A_KK^-1`` at the positions K, in a vector of length q."""
         return inverse_diagonal(self.F_K, self.r)
 
     @cached_property
     def K(self) -> Indices:
-        """Positions of the columns that stay."""
+        """Positions K of the fixed columns."""
         return np.setdiff1d(np.arange(self.X2.shape[1]), self.J)
 
     @cached_property
     def basis(self) -> Array:
-        """Orthonormal ``Q`` whose columns span those of ``X_K``."""
+        """Orthonormal basis ``Q`` of the span of the columns of ``X_K``."""
         X_K = self.X2.T[self.K].T  # a copy, its columns contiguous
         Q, values, _ = linalg.svd(X_K, full_matrices=False, overwrite_a=True)
         return Q[:, values > 1e-12 * values.max(initial=0.0)]
 
     @cached_property
     def complement(self) -> Array:
-        """Orthonormal columns that, with the basis, span everything."""
+        """Orthonormal basis of the complement of the span of ``X_K``."""
         Q, _ = linalg.qr(self.basis) if self.basis.size else (np.eye(len(self.X2)), None)
         return Q[:, self.basis.shape[1] :]
 
     @property
     def F_K(self) -> Array:
-        """``Q' X_K``, whose rows are orthogonal, in its place among zeros: a part of the frame."""
+        """Factor ``Q' X_K`` of the fixed columns, with orthogonal rows, and zeros in the moving columns."""
         return self.frame[: self.basis.shape[1]]
 
     @cached_property
     def _sizes(self) -> Array:
-        """Those of the rows of ``F_K``, squared."""
+        """Squared norms of the rows of ``F_K``."""
         return np.einsum("kj,kj->k", self.F_K, self.F_K)
 
     @cached_property
     def hat(self) -> tuple[Array, Array]:
-        """``Q`` and the eigenvalues ``l / (r + l)`` of ``H = X_K A_KK^-1 X_K'``."""
+        """Basis ``Q`` and the eigenvalues ``l / (r + l)`` of ``H = X_K A_KK^-1 X_K'``."""
         return self.basis, self._sizes / (self.r + self._sizes)
 
     def factor(self, X_J: Array) -> tuple[Array, Array]:
-        """``F = [[Q'X_K, Q'X_J], [0, R]]``, R what ``X_J`` has outside Q; and the basis it is written in."""
+        """Return ``F = [[Q'X_K, Q'X_J], [0, R]]``, R the part of ``X_J`` outside the span of Q, and its basis."""
         if not len(self.J):
             return self.frame, self.basis
         inside, outside = self.basis.T @ X_J, self.complement.T @ X_J
@@ -109,7 +109,7 @@ class Fixed:
 
     @cached_property
     def frame(self) -> Array:
-        """``F`` without its moving columns."""
+        """Factor ``F`` with zeros in place of the moving columns."""
         (_, q), m = self.X2.shape, self.basis.shape[1]
         F = np.zeros((m + min(len(self.J), self.complement.shape[1]), q), order="F")
         for span in spans(*F.shape):
@@ -119,18 +119,18 @@ class Fixed:
 
     @cached_property
     def row_sizes(self) -> Array:
-        """``diag(F F')`` without the moving columns."""
+        """Squared norms ``diag(F F')`` of the rows, without the moving columns."""
         return np.einsum("kj,kj->k", self.frame, self.frame)
 
     @cached_property
     def column_sizes(self) -> Array:
-        """``diag(S22)``, zero for the moving columns."""
+        """Diagonal of ``S22``, zero for the moving columns."""
         return np.einsum("kj,kj->j", self.frame, self.frame)
 
 
 @dataclass(frozen=True)
 class MovingScatter(Factored):
-    """The scatter of columns of which some move; the part of the others is not worked out again.
+    """Scatter of columns of which some move; the part of the fixed columns is not computed again.
 
     ``Y`` is ``X1'`` in the basis of the factor, whose rows need not be orthogonal here.
     """
@@ -141,24 +141,24 @@ class MovingScatter(Factored):
 
     @cached_property
     def S12(self) -> Array:
-        """``Y F``."""
+        """Cross scatter ``S12 = Y F``, p x q."""
         return self.Y @ self.F
 
     @cached_property
     def row_sizes(self) -> Array:
-        """``diag(F F')``."""
+        """Squared norms of the rows of the factor, ``diag(F F')``."""
         return self.fixed.row_sizes + np.einsum("kj,kj->k", self._F_J, self._F_J)
 
     @cached_property
     def column_sizes(self) -> Array:
-        """``diag(S22)``."""
+        """Diagonal of ``S22``, of length q."""
         sizes = self.fixed.column_sizes.copy()
         sizes[self.fixed.J] = np.einsum("kj,kj->j", self._F_J, self._F_J)
         return sizes
 
     @cached_property
     def inverse_diagonal(self) -> Array:
-        """``diag(A^-1)``."""
+        """Diagonal of the inverse of ``A = S22 + r I``."""
         return self.fixed.inverse_diagonal(self.X_J)
 
     @cached_property

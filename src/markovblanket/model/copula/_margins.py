@@ -1,9 +1,10 @@
-"""Margins: how the cells of a column that moves are drawn, given that they are normal.
+"""Margins of the moving columns: how the observed data constrain their latent cells, and draws of these cells.
 
-A :class:`Gaps` column keeps the scores of what was observed; a :class:`Levels` column is known by its order alone,
-the extended rank likelihood of Hoff (2007). Columns are drawn one after the other in compiled code, to which a
-margin is two arrays: ``rows``, first the missing ones and then, level after level, the observed ones; and
-``edges``, where in ``rows`` each level begins and the last one ends. Observed cells without levels stay.
+A :class:`Gaps` column keeps the normal scores of its observed cells; a :class:`Levels` column uses the order of
+the data alone, by the extended rank likelihood of Hoff (2007). Columns are drawn one after the other in compiled
+code, in which a margin consists of two arrays: ``rows``, first the missing ones and then, level after level, the
+observed ones; and ``edges``, the positions in ``rows`` where each level begins and the last one ends. Observed
+cells without levels stay fixed.
 """
 
 from __future__ import annotations
@@ -26,52 +27,53 @@ Indices = npt.NDArray[np.intp]
 
 
 class Margin(Protocol):
-    """How the cells of a moving column are drawn."""
+    """Constraints on the latent cells of a moving column."""
 
     @property
     def missing(self) -> Indices:
-        """Rows without an observation."""
+        """Rows in which the column is missing."""
 
     @property
     def rows(self) -> Indices:
-        """Rows that move: the missing ones, then level after level."""
+        """Rows whose cells move: the missing ones, then those of each level in turn."""
 
     @property
     def edges(self) -> Indices:
-        """Where the levels begin and end in ``rows``."""
+        """Positions in ``rows`` where each level begins, and where the last one ends."""
 
     @property
     def unit(self) -> bool:
-        """Whether the column is brought to mean square 1 after it was drawn."""
+        """Whether the column is scaled to mean square 1 after each draw."""
 
 
 @dataclass(frozen=True)
 class Gaps:
-    """Observed cells stay; the missing ones are normal."""
+    """Margin of a continuous column: observed cells stay fixed, missing ones are normal."""
 
     missing: Indices
 
     @property
     def rows(self) -> Indices:
-        """The missing ones."""
+        """Rows whose cells move: the missing ones."""
         return self.missing
 
     @property
     def edges(self) -> Indices:
-        """No levels."""
+        """End of the missing rows; there are no levels."""
         return np.array([len(self.missing)])
 
     @property
     def unit(self) -> bool:
-        """The observed cells have a scale."""
+        """False, because the observed cells determine the scale."""
         return False
 
 
 @dataclass(frozen=True)
 class Levels:
-    """A column known by its order alone: ``codes`` 0, 1, ... from the lowest level up, -1 where missing.
+    """Margin of a column known by its order alone: ``codes`` 0, 1, ... from the lowest level up, -1 where missing.
 
-    Ranks say nothing about its scale, but the prior does; it drifts unless brought to mean square 1, ``unit``.
+    The order does not determine the scale of the column, which would drift towards what the prior favours; if
+    ``unit``, the column is scaled to mean square 1 after each draw.
     """
 
     codes: Indices
@@ -79,24 +81,25 @@ class Levels:
 
     @cached_property
     def missing(self) -> Indices:
-        """Rows without an observation."""
+        """Rows in which the column is missing."""
         return np.flatnonzero(self.codes < 0)
 
     @cached_property
     def rows(self) -> Indices:
-        """All, in the order of their codes."""
+        """All rows, in the order of their codes, missing ones first."""
         return np.argsort(self.codes, kind="stable")
 
     @cached_property
     def edges(self) -> Indices:
-        """Where each code begins."""
+        """Positions in ``rows`` where each level begins, and where the last one ends."""
         return np.searchsorted(self.codes[self.rows], np.arange(self.codes.max() + 2))
 
 
 class Moving(NamedTuple):
-    """The moving ones of some columns, for compiled code: margins laid end to end.
+    """Margins of several moving columns, concatenated for compiled code.
 
-    Column ``places[k]`` has the rows from ``first_row[k]`` to ``first_row[k + 1]``, and its edges likewise.
+    Column ``places[k]`` has the rows from ``first_row[k]`` to ``first_row[k + 1]``, and the edges from
+    ``first_edge[k]`` to ``first_edge[k + 1]``.
     """
 
     places: Indices
@@ -108,33 +111,33 @@ class Moving(NamedTuple):
 
     @classmethod
     def of(cls, margins: Mapping[int, Margin]) -> Moving:
-        """Margins by the positions of their columns."""
+        """Return the concatenated margins, given by the positions of their columns."""
         rows, edges = [m.rows for m in margins.values()], [m.edges for m in margins.values()]
         unit = np.array([m.unit for m in margins.values()], dtype=bool)
         return cls(np.fromiter(margins, dtype=np.intp), *_end_to_end(rows), *_end_to_end(edges), unit)
 
 
 def _end_to_end(parts: list[Indices]) -> tuple[Indices, Indices]:
-    """All parts as one array, and where each begins and the last one ends."""
+    """Return all parts as one array, and the positions where each begins and the last one ends."""
     return np.concatenate(parts).astype(np.intp), np.cumsum([0, *map(len, parts)], dtype=np.intp)
 
 
 @njit(cache=True)
 def draw(rng: np.random.Generator, X: Array, linear: Array, W: Array, moving: Moving) -> None:
-    """Moving columns of X in turn, in place: ``x_k ~ N(-(linear_k + X_-k w_-k) / w_kk, 1 / w_kk)``.
+    """Draw the moving columns of X in turn, in place: ``x_k ~ N(-(linear_k + X_-k w_-k) / w_kk, 1 / w_kk)``.
 
-    Rows of X have precision W and linear terms ``linear``; margins say where cells are allowed to be.
+    Rows of X have precision W and linear terms ``linear``; the margins constrain the cells.
 
     Parameters
     ----------
     rng : numpy.random.Generator
         The source of randomness.
     X, linear : numpy.ndarray
-        n x d.
+        Columns and their linear terms, n x d.
     W : numpy.ndarray
-        d x d.
+        Precision of the rows, d x d.
     moving : Moving
-        Which columns move, and their margins.
+        Positions and margins of the columns that move.
 
     Examples
     --------
@@ -154,7 +157,10 @@ def draw(rng: np.random.Generator, X: Array, linear: Array, W: Array, moving: Mo
 def draw_column(
     rng: np.random.Generator, x: Array, mean: Array, sd: float, rows: Indices, edges: Indices, unit: bool
 ) -> Array:
-    """The missing cells; and if there are levels their cells, then their cut points, then, if asked, the scale."""
+    """Return the column with its missing cells drawn; then the cells of levels and their cut points, if any.
+
+    If ``unit``, a column with levels is finally scaled to mean square 1.
+    """
     x = x.copy()
     for i in rows[: edges[0]]:
         x[i] = mean[i] + sd * rng.standard_normal()
@@ -170,7 +176,7 @@ def draw_column(
 
 @njit(cache=True)
 def draw_ordered(rng: np.random.Generator, x: Array, mean: Array, sd: float, edges: Indices) -> Array:
-    """Cells level after level, ``x_i ~ N(mean_i, sd^2)``, between the extremes of the levels next to their own."""
+    """Draw cells level by level, ``x_i ~ N(mean_i, sd^2)`` truncated to the extremes of the adjacent levels."""
     x, lower = x.copy(), -np.inf
     for k in range(len(edges) - 1):
         upper = x[edges[k + 1] : edges[k + 2]].min() if k + 2 < len(edges) else np.inf
@@ -182,7 +188,7 @@ def draw_ordered(rng: np.random.Generator, x: Array, mean: Array, sd: float, edg
 
 
 def normal_scores(values: Array) -> Array:
-    """``Phi^-1(rank / (n + 1))`` of every column, ties shared, then to mean 0 and mean square 1.
+    """Return ``Phi^-1(rank / (n + 1))`` of every column, mean ranks for ties, scaled to mean 0 and mean square 1.
 
     Examples
     --------
@@ -196,7 +202,7 @@ def normal_scores(values: Array) -> Array:
 
 
 def moving_column(values: Array, continuous: bool) -> tuple[Array, Margin]:
-    """First values and margin of a column that moves: numbers or codes of levels, NaN where missing."""
+    """Return initial latent values and the margin of a moving column; ``values`` are NaN where missing."""
     observed = ~np.isnan(values)
     x = np.zeros(len(values))
     x[observed] = normal_scores(values[observed, None])[:, 0]

@@ -1,14 +1,14 @@
-"""Missing cells of the rest, drawn with ``W22.1`` integrated out.
+"""Draws of the missing cells of the rest with ``W22.1`` integrated out.
 
-Given ``W22.1`` a missing cell can hardly move when there are about as many columns as rows or more: that matrix
-was just fitted to the columns as they stand, and all but interpolates them. Integrated out it leaves
-``p(X2) ∝ |r I + X2'X2|^(-degrees/2)``, for one column given the others a multivariate t, with
+Given ``W22.1``, a missing cell can hardly move if there are about as many columns as rows, or more: that matrix
+was just drawn given the current columns, and nearly interpolates them. With ``W22.1`` integrated out,
+``p(X2) ∝ |r I + X2'X2|^(-degrees/2)``. One column given the others is then multivariate t, with
 ``M = (r I + X_-j X_-j')^-1``::
 
     p(x | X_-j)  ∝  (1 + x' M x)^(-degrees/2)           w | x ~ chi2(degrees) / (1 + x' M x)
                                                         x | w ~ N(0, (w M)^-1)
 
-to which the query adds ``exp(-x'b - c/2 x'x)`` with ``b = X1 w_j + X_-j W21_-j U w_j`` and ``c = w_j' U w_j``,
+The query adds the factor ``exp(-x'b - c/2 x'x)`` with ``b = X1 w_j + X_-j W21_-j U w_j`` and ``c = w_j' U w_j``,
 ``w_j`` being column j of ``W12``. The missing cells of a column are drawn together.
 """
 
@@ -35,9 +35,9 @@ def fill(
     inverse: Array,
     degrees: float,
 ) -> Array:
-    """The missing cells of ``X2`` drawn anew, column by column and in place; ``inverse`` is ``(r I + X2 X2')^-1``.
+    """Draw the missing cells of ``X2``, column by column, in place; return the updated ``fit = X2 W21``.
 
-    Takes ``fit = X2 W21`` and returns it as it is afterwards.
+    ``inverse`` is ``(r I + X2 X2')^-1`` at the start.
     """
     fit = fit.copy()
     for j, rows in missing.items():
@@ -56,7 +56,7 @@ def fill(
 
 
 def draw_column(rng: np.random.Generator, x: Array, rows: Indices, P: Array, b: Array, c: float) -> Array:
-    """The missing ``rows`` of x, normal with precision ``P + c I`` and linear term b, given the others."""
+    """Draw the missing ``rows`` of x given the others, under the precision ``P + c I`` and linear term b."""
     x = x.copy()
     x[rows] = 0.0
     linear = P[rows] @ x + b[rows]

@@ -1,20 +1,21 @@
 """The Gaussian copula: latent normal columns behind a table of mixed kinds with missing cells.
 
-Continuous, complete columns enter once, as normal scores. What else there is moves: in every sweep a column with
-levels (binary, ordinal, count) is redrawn whole, and of a continuous one with gaps the missing cells (see
+Continuous, complete columns become normal scores once and stay fixed. The other columns move: every sweep redraws
+all cells of a column with levels (binary, ordinal, count), and the missing cells of a continuous column (see
 :mod:`markovblanket.model.copula._margins`).
 
-A cell is normal given its row and W. For a query column that takes rows of ``(W11, W12)``, for one of the rest
-a row of ``W22 = W22.1 + W21 U W12``, and with J the moving columns of the rest and K the fixed ones::
+A cell is normal given its row and W. Its distribution depends on a row of ``(W11, W12)`` for a query column, and
+on a row of ``W22 = W22.1 + W21 U W12`` for a column of the rest. With J the moving columns of the rest and K the
+fixed ones::
 
     W22.1_JJ ~ Wishart_d(rest_degrees, (A_JJ - A_JK A_KK^-1 A_KJ)^-1)
-    W22.1_JK | W22.1_JJ  has rows with covariance A_KK^-1, about -W22.1_JJ A_JK A_KK^-1
+    W22.1_JK | W22.1_JJ  has mean -W22.1_JJ A_JK A_KK^-1 and row covariance W22.1_JJ, column covariance A_KK^-1
 
-where ``A = X2'X2 + r I``, r the :func:`markovblanket.model.scatter.rest_ridge`.
-Only ``X_K W22.1_KJ`` is ever needed, an n x d matrix, and that is drawn in the space of the rows: with
-``H = X_K A_KK^-1 X_K'`` it is ``-H X_J W_JJ + H^1/2 Z chol(W_JJ)'``. Nothing depends on q but two thin products.
+where ``A = X2'X2 + r I`` with r by :func:`markovblanket.model.scatter.rest_ridge`. Only the n x d matrix
+``X_K W22.1_KJ`` is needed, and it is drawn in the space of the rows: with ``H = X_K A_KK^-1 X_K'`` it is
+``-H X_J W_JJ + H^1/2 Z chol(W_JJ)'``. Only two thin products depend on q.
 
-With fewer than 2 q rows missing cells of the rest would hardly move that way, and ``W22.1`` is integrated out for
+With fewer than 2 q rows, missing cells of the rest would hardly move given ``W22.1``, so it is integrated out for
 them (:mod:`markovblanket.model.copula._missing_cells`).
 """
 
@@ -50,20 +51,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Copula:
-    """Gaussian columns of which some move.
+    """Latent Gaussian columns of a table, of which some move in every sweep.
 
     Parameters
     ----------
     X1, X2 : numpy.ndarray
-        First values of all columns, n x p and n x q.
+        Initial values of all columns, n x p and n x q.
     query, rest : dict
-        The moving columns of each, by position, with their margins.
+        Margins of the moving columns of the query and of the rest, by position.
     degrees : callable
-        Degrees of freedom of ``W22.1`` given n and q.
+        Function of n and q that returns the degrees of freedom of ``W22.1``.
     collapsed : bool, optional
-        Whether ``W22.1`` is integrated out for missing cells of the rest; by default, if n < 2 q.
+        Whether ``W22.1`` is integrated out for missing cells of the rest; by default it is if n < 2 q.
     ridge : callable
-        ``r`` given n and q.
+        Function of n and q that returns the ridge ``r``.
     """
 
     X1: Array
@@ -76,10 +77,10 @@ class Copula:
 
     @classmethod
     def of(cls, columns: Sequence[Column], p: int, by_rank: bool = False) -> Copula:
-        """The columns of a table, the first ``p`` of them the query.
+        """Return the copula of the columns of a table, the first ``p`` of which are the query.
 
-        Continuous, complete columns become normal scores and stay; if ``by_rank`` every column is known by its
-        order alone, and moves.
+        Continuous, complete columns become normal scores and stay fixed. If ``by_rank``, only the order of the
+        values is used in every column, and all columns move.
         """
         scored = [k for k, c in enumerate(columns) if c.kind == "continuous" and c.complete and not by_rank]
         X = np.empty((len(columns[0].values), len(columns)), order="F")
@@ -95,15 +96,15 @@ class Copula:
 
     @property
     def moves(self) -> bool:
-        """Whether any column does."""
+        """Whether any column is redrawn in a sweep."""
         return bool(self.query or self.rest)
 
     def start(self) -> Columns:
-        """The first columns."""
+        """Return the initial columns of a chain."""
         return Columns(self.X1, self.X2)
 
     def refresh(self, rng: np.random.Generator, state: ChainState) -> Columns:
-        """``X | W, Y``, column by column."""
+        """Draw the moving cells from ``X | W, Y``, column by column; return all columns."""
         assert state.columns is not None
         X1, X2 = state.columns.X1, state.columns.X2
         M = times_transpose(state.W12, X2).T
@@ -119,27 +120,27 @@ class Copula:
     def hop(
         self, rng: np.random.Generator, state: ChainState, odds: float, slab: float
     ) -> tuple[ChainState, tuple[int, int]]:
-        """Edges of a query column with levels come, go and change their place, the column with them."""
+        """Add, remove or relocate edges of query columns with levels, jointly with their latent columns."""
         return self._hopping.move(rng, state, odds, slab) if self._hopping.levels else (state, (0, 0))
 
     def scatter(self, columns: Columns) -> MovingScatter:
-        """The scatter of the columns as they stand; the factor of the fixed ones is never computed again."""
+        """Return the scatter of the current columns; the factor of the fixed columns is computed only once."""
         X1, X_J = columns.X1, columns.X2[:, self.J]
         F, basis = self._fixed.factor(X_J)
         return MovingScatter(len(X1), X1.T @ X1, F, X1.T @ basis, self._fixed, X_J)
 
     def moving(self, columns: Columns) -> Array:
-        """The columns that move, those of the query first."""
+        """Return the columns that move, those of the query first."""
         return np.hstack([columns.X1[:, list(self.query)], columns.X2[:, self.J]])
 
     def _refresh_query(self, rng: np.random.Generator, X1: Array, M: Array, W11: Array) -> Array:
-        """Rows of X1 have precision ``W11`` and linear terms ``M = X2 W21``."""
+        """Draw the moving columns of X1, whose rows have precision ``W11`` and linear terms ``M = X2 W21``."""
         X1 = X1.copy()
         _margins.draw(rng, X1, np.ascontiguousarray(M), np.ascontiguousarray(W11), self._moving_query)
         return X1
 
     def _refresh_rest(self, rng: np.random.Generator, X1: Array, X_J: Array, M: Array, state: ChainState) -> Array:
-        """Those of the moving columns of the rest have ``W22_JJ`` and ``X1 W12_J + X_K W22_KJ``."""
+        """Draw columns J of the rest: precision ``W22_JJ``, linear terms ``X1 W12_J + X_K W22_KJ``."""
         X_J, W12 = X_J.copy(), state.W12[:, self.J]
         W_JJ, fixed = self._draw_W22(rng, X_J)
         UW12 = np.linalg.solve(state.W11, W12)
@@ -148,7 +149,7 @@ class Copula:
         return X_J
 
     def _draw_W22(self, rng: np.random.Generator, X_J: Array) -> tuple[Array, Array]:
-        """``W22.1_JJ`` and ``X_K W22.1_KJ`` given the columns."""
+        """Draw ``W22.1_JJ`` and ``X_K W22.1_KJ`` given the columns."""
         Q, weight = self._fixed.hat
         QX = Q.T @ X_J
         root = np.linalg.inv(np.linalg.cholesky(self._fixed.schur(X_J, QX))).T
@@ -158,20 +159,20 @@ class Copula:
 
     @cached_property
     def _hopping(self) -> Hopping:
-        """Of query columns known by their order alone."""
+        """Joint moves of edges and latent columns, for the query columns with levels."""
         levels = {i: margin for i, margin in self.query.items() if isinstance(margin, Levels)}
         return Hopping.of(levels, self.X1, self.X2)
 
     @cached_property
     def _missing(self) -> dict[int, Indices]:
-        """Missing rows of the columns of the rest, where ``W22.1`` is integrated out."""
+        """Missing rows of the columns of the rest, by position, if ``W22.1`` is integrated out for them."""
         n, q = self.X2.shape
         collapsed = n < 2 * q if self.collapsed is None else self.collapsed
         return {j: m.missing for j, m in self.rest.items() if collapsed and len(m.missing)}
 
     @cached_property
     def _one_by_one(self) -> set[int]:
-        """Columns of the rest whose cells are drawn given ``W22``: those with levels, at least."""
+        """Positions of the columns of the rest drawn given ``W22``, among them all those with levels."""
         return {j for j, m in self.rest.items() if not (isinstance(m, Gaps) and j in self._missing)}
 
     @cached_property
@@ -180,12 +181,12 @@ class Copula:
 
     @cached_property
     def _moving_rest(self) -> Moving:
-        """Those drawn one by one, by their places in J."""
+        """Margins of the columns of the rest that are drawn given ``W22``, by their positions in J."""
         return Moving.of({k: m for k, (j, m) in enumerate(self.rest.items()) if j in self._one_by_one})
 
     @cached_property
     def J(self) -> Indices:
-        """Positions of the moving columns of the rest."""
+        """Positions J of the moving columns of the rest."""
         return np.fromiter(self.rest, dtype=np.intp)
 
     @cached_property

@@ -1,12 +1,12 @@
-"""New rows whose cells are partly unknown: the rest of each row, given what is known of it.
+"""Imputation of unknown cells of the rest in new rows, and conditional means of single cells.
 
-The query of a new row is unknown, so its remaining cells are ``N(0, W22.1^-1)``. With J the columns that hold
-unknown cells and K all others, only the rows J of ``W22.1`` matter, and given the fitted columns X these are::
+The query of a new row is unknown, so the cells of the rest are ``N(0, W22.1^-1)``. With J the columns that have
+unknown cells and K all others, only the rows J of ``W22.1`` are needed. Given the fitted columns X::
 
     W_JJ ~ Wishart_d(degrees, (A_JJ - A_JK A_KK^-1 A_KJ)^-1)        A = r I + X'X
-    W_KJ | W_JJ  has columns with covariance A_KK^-1, about -A_KK^-1 A_KJ W_JJ
+    W_KJ | W_JJ  has mean -A_KK^-1 A_KJ W_JJ, row covariance A_KK^-1 and column covariance W_JJ
 
-so nothing of size q x q is ever formed, unless all columns are in J.
+so no q x q matrix is formed, unless all columns are in J.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from markovblanket.contracts import Array, Columns
 from markovblanket.model.scatter import rest_degrees, rest_ridge
 from markovblanket.variates import truncated_normal, wishart
 
-SWEEPS, FIRST_SWEEPS = 5, 50  # over bounded cells, for each draw of W; a draw starts where the last one ended
+# Gibbs sweeps over the cells of new rows for each draw of W; all but the first draw start where the last one
+# ended.
+SWEEPS_PER_DRAW, SWEEPS_OF_FIRST_DRAW = 5, 50
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Remaining cells of new rows: as they stand, and between which bounds they may move.
+    """Cells of the rest in new rows: their current values, and the bounds between which they lie.
 
     ``lower == upper`` where a cell is known.
     """
@@ -38,21 +40,22 @@ class Rows:
 
     @classmethod
     def between(cls, lower: Array, upper: Array, X: Array) -> Rows:
-        """Cells X, or as near as their bounds allow; NaN bounds are none."""
+        """Return rows with the cells X, moved inside their bounds; a NaN bound means no bound."""
         lower, upper = np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)
         return cls(np.clip(X, lower, upper), lower, upper)
 
     @cached_property
     def unknown(self) -> npt.NDArray[np.bool_]:
-        """Cells that move."""
+        """Mask of the cells that are not known exactly."""
         return self.lower < self.upper
 
 
 @dataclass(frozen=True, eq=False)
 class Completion:
-    """Draws unknown cells of new rows; ``X_K`` are fitted columns that never move, J the places of the others.
+    """Sampler of the unknown cells of new rows.
 
-    ``degrees`` and ``ridge`` are those of the Wishart law of ``W22.1``.
+    ``X_K`` are the fitted columns without unknown cells, K and J the positions of these and of the other columns;
+    ``degrees`` and ``ridge`` are the parameters of the Wishart distribution of ``W22.1``.
     """
 
     X_K: Array
@@ -61,8 +64,8 @@ class Completion:
     degrees: float
     ridge: float = 1.0
 
-    def draw(self, rng: np.random.Generator, rows: Rows, X_J: Array, sweeps: int = SWEEPS) -> Array:
-        """The cells, unknown ones drawn anew, given fitted columns ``X_J`` as they stood in a draw."""
+    def draw(self, rng: np.random.Generator, rows: Rows, X_J: Array, sweeps: int = SWEEPS_PER_DRAW) -> Array:
+        """Return the cells, with unknown ones drawn given the fitted columns ``X_J`` of one posterior draw."""
         if not rows.unknown.any():
             return rows.X
         W_JJ, W_KJ = self.draw_precision(rng, X_J)
@@ -77,7 +80,7 @@ class Completion:
         return out
 
     def draw_precision(self, rng: np.random.Generator, X_J: Array) -> tuple[Array, Array]:
-        """``W22.1_JJ`` (d x d) and ``W22.1_KJ`` (k x d) given the fitted columns."""
+        """Draw ``W22.1_JJ`` (d x d) and ``W22.1_KJ`` (k x d) given the fitted columns."""
         n, d = X_J.shape
         cross = self.X_K.T @ X_J
         P = self._solve(cross)
@@ -87,7 +90,7 @@ class Completion:
         return W_JJ, self._solve(noise) @ np.linalg.cholesky(W_JJ).T - P @ W_JJ  # noise has covariance A_KK
 
     def _solve(self, R: Array) -> Array:
-        """``A_KK^-1 R``, by way of the smaller side of ``X_K``."""
+        """Return ``A_KK^-1 R``, by a factor of the size of the smaller side of ``X_K``."""
         if self.X_K.shape[1] <= len(self.X_K):
             return np.asarray(linalg.cho_solve(self._factor, R))
         return (R - self.X_K.T @ linalg.cho_solve(self._factor, self.X_K @ R)) / self.ridge
@@ -101,7 +104,7 @@ class Completion:
 
 
 def _draw_free(rng: np.random.Generator, X: Array, free: npt.NDArray[np.bool_], linear: Array, W: Array) -> None:
-    """Cells without bounds, those of a row together, in place: ``N(-W_uu^-1 (W_uv x_v + linear_u), W_uu^-1)``."""
+    """Draw the unbounded cells u of each row jointly, in place: ``N(-W_uu^-1 (W_uv x_v + linear_u), W_uu^-1)``."""
     patterns, which = np.unique(free, axis=0, return_inverse=True)
     for k, pattern in enumerate(patterns):
         rows, u = np.flatnonzero(which.ravel() == k), np.flatnonzero(pattern)
@@ -120,7 +123,7 @@ def _draw_bounded(
     linear: Array,
     W: Array,
 ) -> None:
-    """Cells between bounds, column by column: ``x_j ~ N(-(x_-j w_-j + linear_j) / w_jj, 1/w_jj)``, in place."""
+    """Draw bounded cells by columns, in place: truncated ``x_j ~ N(-(x_-j w_-j + linear_j) / w_jj, 1/w_jj)``."""
     for j in np.flatnonzero(bounded.any(axis=0)):
         cells, sd = np.flatnonzero(bounded[:, j]), W[j, j] ** -0.5
         mean = X[cells, j] - (linear[cells, j] + X[cells] @ W[:, j]) / W[j, j]
@@ -132,13 +135,16 @@ Indices = npt.NDArray[np.intp]
 
 
 def of_query(W11: Array, W12: Array, columns: Columns) -> tuple[Array, Array]:
-    """Means of the cells of the query, n x p, and the sd of each column."""
+    """Return the conditional means of the query cells, n x p, and the standard deviation of each column."""
     w = np.diag(W11)
     return columns.X1 - (columns.X1 @ W11 + columns.X2 @ W12.T) / w, w**-0.5
 
 
 def of_rest(rng: np.random.Generator, W11: Array, W12: Array, columns: Columns, J: Indices) -> tuple[Array, Array]:
-    """Means of the cells of columns J of the rest, n x d, and the sd of each, with ``W22.1`` drawn."""
+    """Return the conditional means of cells in columns J of the rest, n x d, and the sd of each column.
+
+    ``W22.1`` is drawn given the columns.
+    """
     X1, X2 = columns.X1, columns.X2
     K = np.setdiff1d(np.arange(X2.shape[1]), J)
     law = Completion(X2[:, K], K, J, rest_degrees(*X2.shape), rest_ridge(*X2.shape))

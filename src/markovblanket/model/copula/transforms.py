@@ -1,4 +1,4 @@
-"""Between the scale of a column's data and the latent one, for each way a column enters the model."""
+"""Transforms between the data of a column and its latent values, for each way a column enters the model."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ if TYPE_CHECKING:
 
 
 class Scale(Protocol):
-    """Both ways between numbers or codes, as in ``Column.values``, and latent values; NaN stays NaN."""
+    """Transform between numbers or codes, as in ``Column.values``, and latent values; NaN stays NaN."""
 
     def bounds(self, values: Array) -> tuple[Array, Array]:
-        """Between which latent values the cells lie; equal ends where they are known."""
+        """Return the bounds of the latent values of cells; equal where these are known exactly."""
 
     def data(self, x: Array) -> Array:
-        """Numbers or codes from latent values."""
+        """Return the numbers or codes that correspond to latent values."""
 
 
 @dataclass(frozen=True, eq=False)
 class Standard:
-    """``x = (y - mean) / sd``."""
+    """Standardisation of a Gaussian column: ``x = (y - mean) / sd``."""
 
     mean: float
     sd: float
 
     def bounds(self, values: Array) -> tuple[Array, Array]:
-        """Known."""
+        """Return the latent values, known exactly, as both bounds."""
         x = (values - self.mean) / self.sd
         return x, x
 
     def data(self, x: Array) -> Array:
-        """``y = mean + sd x``."""
+        """Return the data ``y = mean + sd x`` for latent values x."""
         return self.mean + self.sd * x
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A continuous column: increasing between what was observed and its latent values, straight in between.
+    """Increasing, piecewise linear transform of a continuous column, through its observed and latent values.
 
-    A value that several cells share covers an interval, from ``lowest`` to ``highest``. Ranks know nothing beyond
-    the smallest and the largest value: what lies there is mapped to these.
+    A value shared by several cells covers a latent interval, from ``lowest`` to ``highest``. Ranks contain no
+    information beyond the smallest and the largest value: latent values beyond are mapped to these.
     """
 
     values: Array
@@ -59,17 +59,17 @@ class Curve:
 
     @classmethod
     def of(cls, values: Array, latent: Array) -> Curve:
-        """Through the observed cells."""
+        """Return the curve through the observed cells and their latent values."""
         observed = ~np.isnan(values)
         y, place, counts = np.unique(values[observed], return_inverse=True, return_counts=True)
-        x = np.sort(latent[observed])  # the order of the values, too
+        x = np.sort(latent[observed])  # the latent values have the same order as the observed ones
         last = np.cumsum(counts) - 1
         middle = np.bincount(place, weights=latent[observed]) / counts
         return cls(y, x[last - counts + 1], middle, x[last])
 
     @classmethod
     def of_scores(cls, values: Array) -> Curve:
-        """Through the normal scores of the observed cells; tied ones cover what they would have apart."""
+        """Return the curve through normal scores; tied values cover the scores they would have without ties."""
         observed = np.sort(values[~np.isnan(values)])
         n = len(observed)
         apart, shared = (ndtri(ranks / (n + 1)) for ranks in (np.arange(1, n + 1), stats.rankdata(observed)))
@@ -80,29 +80,29 @@ class Curve:
         return replace(curve, middle=middle)
 
     def bounds(self, values: Array) -> tuple[Array, Array]:
-        """Known: an observed value in the middle of what it covers, others on the line between."""
+        """Return known latent values: the middle of an observed value's interval, otherwise interpolated."""
         x = np.interp(values, *self._knots)
         place = np.minimum(np.searchsorted(self.values, values), len(self.values) - 1)
         x = np.where(self.values[place] == values, self.middle[place], x)
         return x, x
 
     def data(self, x: Array) -> Array:
-        """Values on the curve; whole ones if only such were observed."""
+        """Return the values on the curve, rounded to integers if only integers were observed."""
         y = np.interp(x, *self._knots[::-1])
         return np.rint(y) if np.all(np.rint(self.values) == self.values) else y
 
     @cached_property
     def _knots(self) -> tuple[Array, Array]:
-        """Values and latent values where the curve bends."""
+        """Values and latent values of the knots of the curve."""
         return np.repeat(self.values, 2), np.stack([self.lowest, self.highest], axis=1).ravel()
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """A column with levels: level l lies between the cuts l and l + 1, the outermost of which are infinite.
+    """Step transform of a column with levels: level l lies between the cut points l and l + 1.
 
-    A code with a half stands for a value that was never observed, between two levels or beyond the last: all that
-    is known of its latent value is that it lies beyond the extremes of the levels beside it.
+    The outermost cut points are infinite. A code such as 1.5 stands for a value that was never observed, between
+    two levels or outside all of them: its latent value lies between the extremes of the adjacent levels.
     """
 
     cuts: Array
@@ -111,7 +111,7 @@ class Steps:
 
     @classmethod
     def draw(cls, rng: np.random.Generator, codes: Array, latent: Array) -> Steps:
-        """Cuts uniformly between the extremes of the levels on either side."""
+        """Return steps whose cut points are drawn uniformly between the extremes of adjacent levels."""
         observed = np.flatnonzero(~np.isnan(codes))
         order = observed[np.argsort(codes[observed], kind="stable")]
         begins = np.searchsorted(codes[order], np.arange(codes[order[-1]] + 1))
@@ -120,7 +120,7 @@ class Steps:
         return cls(np.concatenate([[-np.inf], inner, [np.inf]]), bottom, top)
 
     def bounds(self, values: Array) -> tuple[Array, Array]:
-        """Between the cuts around a level; a half code between the levels around it."""
+        """Return the cut points around each level; for codes such as 1.5, the extremes of the adjacent levels."""
         known = np.nan_to_num(values)
         level, between = np.floor(known).astype(int), known % 1 > 0
         below, above = np.concatenate([[-np.inf], self.top]), np.append(self.bottom, np.inf)
@@ -129,16 +129,16 @@ class Steps:
         return np.where(np.isnan(values), np.nan, lower), np.where(np.isnan(values), np.nan, upper)
 
     def probabilities(self, mean: Array, sd: float) -> Array:
-        """Of every level for values ``N(mean, sd^2)``: a row per value."""
+        """Return the probability of every level for latent values ``N(mean, sd^2)``, one row per value."""
         return np.diff(ndtr((self.cuts - mean[:, None]) / sd), axis=1)
 
     def data(self, x: Array) -> Array:
-        """The code of the level where each value falls."""
+        """Return the code of the level that contains each latent value."""
         return np.where(np.isnan(x), np.nan, np.searchsorted(self.cuts[1:-1], x).astype(float))
 
 
 def of_column(rng: np.random.Generator, column: Column, latent: Array) -> Scale:
-    """The scale of a column whose latent values move, as they stood in a draw."""
+    """Return the transform of a moving column, given its latent values in one posterior draw."""
     if column.kind == "continuous":
         return Curve.of(column.values, latent)
     return Steps.draw(rng, column.values, latent)

@@ -1,1 +1,1 @@
-"""Compiled parts of the dual solver: small blocks, products with the data, conjugate gradients, preconditioner."""
+"""Parts of the dual solver: p x p blocks, products with the data, conjugate gradients, preconditioner."""

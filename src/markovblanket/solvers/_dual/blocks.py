@@ -1,8 +1,8 @@
-"""The q small p x p systems of the dual solver, compiled: every loop runs along the variables.
+"""The q small p x p systems of the dual solver, in compiled code whose inner loops run over the variables.
 
 Lower triangles and symmetric matrices are packed: entry (a, b), b <= a, of all q blocks is row ``a (a+1)/2 + b``
-of an array with q columns. The innermost loops then pass over neighbouring numbers, which processors take several
-at a time, however small p is.
+of an array with q columns. The innermost loops then read contiguous memory and can be vectorised, however small p
+is.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from numba import njit
 
 from markovblanket.contracts import Array
 
-# Variables at a time: a block's rows of so many stay in the fastest cache.
-CHUNK = 128
+# Variables processed at a time: the packed rows of so many variables stay in the fastest cache.
+VARIABLES_AT_A_TIME = 128
 
 
 @njit(cache=True)
 def factorise(root_T: Array, U: Array, L: Array) -> tuple[Array, Array]:
-    """``R_j`` and ``G_j``, packed: ``R_j R_j' = I + sqrt(T_j) U sqrt(T_j)``, ``G_j = L' E_j^-1 L``.
+    """Return packed ``R_j`` and ``G_j``: ``R_j R_j' = I + sqrt(T_j) U sqrt(T_j)`` and ``G_j = L' E_j^-1 L``.
 
     ``E_j^-1 = sqrt(T_j) (R_j R_j')^-1 sqrt(T_j)``, so ``G_j = N_j' N_j`` with ``N_j = R_j^-1 sqrt(T_j) L``, lower
-    triangular. Eigenvalues of ``G_j`` are in [0, 1).
+    triangular. The eigenvalues of ``G_j`` are in [0, 1).
     """
     p, q = root_T.shape
     size = p * (p + 1) // 2
-    R, G, N = np.empty((size, q)), np.empty((size, q)), np.empty((size, CHUNK))
-    for first in range(0, q, CHUNK):
-        part = slice(first, min(first + CHUNK, q))
+    R, G, N = np.empty((size, q)), np.empty((size, q)), np.empty((size, VARIABLES_AT_A_TIME))
+    for first in range(0, q, VARIABLES_AT_A_TIME):
+        part = slice(first, min(first + VARIABLES_AT_A_TIME, q))
         few = N[:, : part.stop - first]
         roots(R[:, part], root_T[:, part], U)
         whiten(few, R[:, part], root_T[:, part], L)
@@ -37,7 +37,7 @@ def factorise(root_T: Array, U: Array, L: Array) -> tuple[Array, Array]:
 
 @njit(cache=True)
 def roots(R: Array, root_T: Array, U: Array) -> None:
-    """Cholesky factors of ``I + sqrt(T_j) U sqrt(T_j)``."""
+    """Write the packed Cholesky factors of ``I + sqrt(T_j) U sqrt(T_j)`` to ``R``."""
     for a in range(len(U)):
         for b in range(a + 1):
             x = R[a * (a + 1) // 2 + b]
@@ -54,7 +54,7 @@ def roots(R: Array, root_T: Array, U: Array) -> None:
 
 @njit(cache=True)
 def whiten(N: Array, R: Array, root_T: Array, L: Array) -> None:
-    """``R_j^-1 sqrt(T_j) L``."""
+    """Write the packed triangles ``N_j = R_j^-1 sqrt(T_j) L`` to ``N``."""
     for a in range(len(L)):
         for b in range(a + 1):
             x = N[a * (a + 1) // 2 + b]
@@ -67,7 +67,7 @@ def whiten(N: Array, R: Array, root_T: Array, L: Array) -> None:
 
 @njit(cache=True)
 def squares(G: Array, N: Array, p: int) -> None:
-    """``N_j' N_j``."""
+    """Write the packed products ``G_j = N_j' N_j`` to ``G``."""
     G[:] = 0.0
     for a in range(p):
         for b in range(a + 1):
@@ -77,10 +77,10 @@ def squares(G: Array, N: Array, p: int) -> None:
 
 @njit(cache=True)
 def add_multiply(G: Array, first: int, Y: Array, total: Array) -> None:
-    """To ``total`` the columns of ``Y`` (p x c), multiplied by their blocks ``G_j``, j from ``first`` on."""
+    """Add to ``total`` the columns of ``Y`` (p x c), each multiplied by its block ``G_j``, j from ``first`` on."""
     p, c = Y.shape
-    for start in range(0, c, CHUNK):
-        stop = min(start + CHUNK, c)
+    for start in range(0, c, VARIABLES_AT_A_TIME):
+        stop = min(start + VARIABLES_AT_A_TIME, c)
         for a in range(p):
             for b in range(a + 1):
                 g = G[a * (a + 1) // 2 + b, first + start : first + stop]
@@ -91,11 +91,11 @@ def add_multiply(G: Array, first: int, Y: Array, total: Array) -> None:
 
 @njit(cache=True)
 def solve(R: Array, Y: Array) -> Array:
-    """``(R_j R_j')^-1`` times column j of ``Y`` (p x q)."""
+    """Return the p x q matrix with columns ``(R_j R_j')^-1 y_j``, ``y_j`` being those of ``Y``."""
     p, q = Y.shape
     X = Y.copy()
-    for first in range(0, q, CHUNK):
-        part = slice(first, min(first + CHUNK, q))
+    for first in range(0, q, VARIABLES_AT_A_TIME):
+        part = slice(first, min(first + VARIABLES_AT_A_TIME, q))
         for a in range(p):
             for c in range(a):
                 subtract(X[a, part], R[a * (a + 1) // 2 + c, part], X[c, part])
@@ -108,7 +108,7 @@ def solve(R: Array, Y: Array) -> Array:
 
 
 def unpacked(G: Array) -> Array:
-    """The symmetric p x p matrix with this packed triangle."""
+    """Return the symmetric p x p matrix with this packed triangle."""
     p = round(np.sqrt(2 * len(G) + 0.25) - 0.5)
     a, b = np.tril_indices(p)
     full = np.empty((p, p))
@@ -118,20 +118,20 @@ def unpacked(G: Array) -> Array:
 
 @njit(cache=True)
 def add(x: Array, y: Array, z: Array) -> None:
-    """``x + y z``, entry by entry."""
+    """Add ``y z``, entry by entry, to ``x`` in place."""
     for k in range(len(x)):
         x[k] += y[k] * z[k]
 
 
 @njit(cache=True)
 def subtract(x: Array, y: Array, z: Array) -> None:
-    """``x - y z``, entry by entry."""
+    """Subtract ``y z``, entry by entry, from ``x`` in place."""
     for k in range(len(x)):
         x[k] -= y[k] * z[k]
 
 
 @njit(cache=True)
 def divide(x: Array, y: Array) -> None:
-    """``x / y``, entry by entry."""
+    """Divide ``x`` by ``y``, entry by entry, in place."""
     for k in range(len(x)):
         x[k] /= y[k]

@@ -1,4 +1,4 @@
-"""Preconditioned conjugate gradients for the dual solver's ``K``, compiled as one loop."""
+"""Preconditioned conjugate gradients for the operator ``K`` of the dual solver, compiled as one loop."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from markovblanket.solvers._dual.products import add_multiple, inner
 
 
 class Operator(NamedTuple):
-    """``K = I + sum_j G_j ⊗ f_j f_j'``: packed blocks, and ``F'``, q x m."""
+    """Operator ``K = I + sum_j G_j ⊗ f_j f_j'``: the packed blocks ``G``, and ``Ft = F'``, q x m."""
 
     G: Array
     Ft: Array
 
 
 class Preconditioner(NamedTuple):
-    """``P = M + sum_k z_k z_k'``: a mean, ``Q' M^-1 Q = shrink``, and corrections ``Q' z_k = v_k ⊗ f_k``.
+    """Preconditioner ``P = M + sum_k z_k z_k'``: a mean M, and s rank-one corrections.
 
-    ``V`` is p x s, ``Ft`` s x m, and ``R R' = I + Z' M^-1 Z``, lower triangular; s may be 0.
+    M is diagonal in the coordinates given by Q, ``Q' M^-1 Q = shrink`` (p x m), where ``Q' z_k = v_k ⊗ f_k``.
+    ``V`` is p x s with columns ``v_k``, ``Ft`` is s x m with rows ``f_k``, and R is lower triangular with
+    ``R R' = I + Z' M^-1 Z``; s may be 0.
     """
 
     Q: Array
@@ -37,11 +39,12 @@ class Preconditioner(NamedTuple):
 def conjugate_gradients(
     K: Operator, P: Preconditioner, b: Array, tolerance: float, max_iterations: int
 ) -> tuple[Array, int, float]:
-    """``K^-1 b``, the iterations, one more than allowed if they did not suffice, and the residual's norm.
+    """Return ``K^-1 b``, the number of iterations, and the norm of the residual.
 
-    The residual that the recursion carries drifts from the true one, so it is computed anew before it is believed,
-    and the recursion started again from there if it was not: ``rz`` is infinite where it starts. All but the
-    operators see matrices as vectors.
+    The number of iterations is ``max_iterations + 1`` if the tolerance was not reached. The residual of the
+    recursion drifts away from the true one, so the true one is computed before the result is returned; if it is
+    above the tolerance, the recursion restarts from there. ``rz`` is infinite at a start, which drops the old
+    direction. Outside the operators, matrices are handled as vectors.
     """
     shape, b, rz, believed = b.shape, b.copy().ravel(), np.inf, True
     x, r, d = np.zeros_like(b), b.copy(), np.zeros_like(b)
@@ -67,9 +70,11 @@ def conjugate_gradients(
 
 @njit(cache=True)
 def times(K: Operator, s: Array) -> Array:
-    """``K s``, a few variables at a time: their data are read once, and used twice while they are near."""
+    """Return ``K s``, a chunk of variables at a time, whose data are used twice while they are in the cache."""
     (p, q), product = (len(s), len(K.Ft)), s.copy()
-    chunk = min(q, blocks.CHUNK if p < products.MANY else 4 * blocks.CHUNK)
+    chunk = min(
+        q, blocks.VARIABLES_AT_A_TIME if p < products.LEAST_ROWS_FOR_BLAS else 4 * blocks.VARIABLES_AT_A_TIME
+    )
     for first in range(0, q, chunk):
         Ft = K.Ft[first : first + chunk]
         y, h = np.empty((p, len(Ft))), np.zeros((p, len(Ft)))
@@ -81,7 +86,7 @@ def times(K: Operator, s: Array) -> Array:
 
 @njit(cache=True)
 def solve(P: Preconditioner, r: Array) -> Array:
-    """``P^-1 r`` by Woodbury's identity."""
+    """Return ``P^-1 r`` by Woodbury's identity."""
     y, z = np.zeros(r.shape), np.zeros(r.shape)
     products.add_times(P.Qt, r, y)
     for a in range(len(y)):
@@ -95,7 +100,7 @@ def solve(P: Preconditioner, r: Array) -> Array:
 
 @njit(cache=True)
 def correct(P: Preconditioner, y: Array) -> None:
-    """``y = y - M^-1 Z (R R')^-1 Z' y``, in the coordinates in which M is diagonal."""
+    """Subtract ``M^-1 Z (R R')^-1 Z' y`` from ``y`` in place, in the coordinates in which M is diagonal."""
     c, x, total = np.empty(P.V.shape), np.zeros(len(P.Ft)), np.zeros(y.shape)
     products.times(y, P.Ft, c)
     for a in range(len(c)):
@@ -111,7 +116,7 @@ def correct(P: Preconditioner, y: Array) -> None:
 
 @njit(cache=True, error_model="numpy")
 def solve_triangles(R: Array, b: Array) -> None:
-    """``b = (R R')^-1 b`` for a lower triangle, along its rows both ways."""
+    """Replace ``b`` by ``(R R')^-1 b`` for a lower triangle R, read by rows in both passes."""
     for a in range(len(R)):
         b[a] = (b[a] - inner(R[a, :a], b[:a])) / R[a, a]
     for a in range(len(R) - 1, -1, -1):

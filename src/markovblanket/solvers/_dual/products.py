@@ -1,8 +1,8 @@
-"""Products of matrices that have few rows with the data, compiled.
+"""Compiled products of the data with matrices of few rows.
 
-Libraries for linear algebra repack both factors of a product, which pays from some 16 rows on. With fewer, these
-loops take four variables at a time, so that each number of the smaller factor serves four products.
-The data come with a row per variable, ``F'``, q x m; all arrays are contiguous.
+Linear algebra libraries repack both factors of a product, which is worth the effort from about 16 rows on. With
+fewer rows, the loops here process four variables at a time, so that each number of the smaller factor is read once
+for four products. The data are given as ``F'``, q x m, one row per variable; all arrays are contiguous.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from numba import njit
 
 from markovblanket.contracts import Array
 
-# From so many rows on the library's product is faster.
-MANY = 16
-# Sums may be taken in any order, which lets a processor take several terms at a time.
+# From this number of rows on, the product of the linear algebra library is faster.
+LEAST_ROWS_FOR_BLAS = 16
+# Compiler flags that allow sums to be taken in any order, which lets them be vectorised.
 ANY_ORDER = {"reassoc", "contract", "nsz"}
 
 
 @njit(cache=True, fastmath=ANY_ORDER)
 def times(s: Array, Ft: Array, product: Array) -> None:
-    """``product = s F``."""
+    """Write the product ``s F`` to ``product``."""
     q, m = Ft.shape
-    if len(s) >= MANY:
+    if len(s) >= LEAST_ROWS_FOR_BLAS:
         np.dot(s, Ft.T, product)
         return
     for j in range(0, q - 3, 4):
@@ -41,9 +41,9 @@ def times(s: Array, Ft: Array, product: Array) -> None:
 
 @njit(cache=True, fastmath=ANY_ORDER)
 def add_times(h: Array, Ft: Array, total: Array) -> None:
-    """``total = total + h F'``."""
+    """Add the product ``h F'`` to ``total``, in place."""
     q, m = Ft.shape
-    if len(h) >= MANY:
+    if len(h) >= LEAST_ROWS_FOR_BLAS:
         product = np.dot(h, Ft)
         for a in range(len(h)):
             add_multiple(total[a], 1.0, product[a])
@@ -60,7 +60,7 @@ def add_times(h: Array, Ft: Array, total: Array) -> None:
 
 @njit(cache=True, fastmath=ANY_ORDER)
 def inner(x: Array, y: Array) -> float:
-    """``x' y`` of vectors."""
+    """Return the inner product ``x' y`` of two vectors."""
     total = 0.0
     for k in range(len(x)):
         total += x[k] * y[k]
@@ -69,6 +69,6 @@ def inner(x: Array, y: Array) -> float:
 
 @njit(cache=True)
 def add_multiple(x: Array, step: float, y: Array) -> None:
-    """``x = x + step y`` of vectors."""
+    """Add ``step y`` to the vector ``x``, in place."""
     for k in range(len(x)):
         x[k] += step * y[k]
