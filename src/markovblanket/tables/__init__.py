@@ -1,1 +1,1 @@
-"""Tables of any make as typed columns: frames, arrays and files, the kinds of their columns, names and new rows."""
+"""Frames, arrays and files as typed columns: reading them, kinds of variables, names, and recoding of new rows."""
