@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from markovblanket.chains.stores import AXES, EFFORT, STREAM
-from markovblanket.chains.streaming import TOGETHER
+from markovblanket.chains.stores import AXES, EFFORT, STREAM_PREFIX
+from markovblanket.chains.streaming import MERGED_STATISTICS
 from markovblanket.contracts import Array, Columns
 from markovblanket.model.copula import transforms
 from markovblanket.model.copula.latent import Copula
@@ -218,11 +218,11 @@ def name_axes(
     named = {
         name: (("chain", "draw", *AXES.get(name, ())), array)
         for name, array in arrays.items()
-        if not name.startswith(STREAM)
+        if not name.startswith(STREAM_PREFIX)
     }
     draws = xr.Dataset({name: value for name, value in named.items() if name not in EFFORT}, coords=coords)
     if "edge" in draws.dims:
-        kept = arrays[f"{STREAM}kept"].astype(int)
+        kept = arrays[f"{STREAM_PREFIX}kept"].astype(int)
         ends = [query[i] for i, _ in kept], [rest[j] for _, j in kept]
         names = [edge_name(*pair) for pair in zip(*ends, strict=True)]
         draws = draws.assign_coords(edge=names, edge_query=("edge", ends[0]), edge_variable=("edge", ends[1]))
@@ -233,14 +233,16 @@ def name_axes(
 
 def name_streams(arrays: Mapping[str, Array]) -> xr.Dataset | None:
     """The streamed statistics with named axes; None where every draw was kept instead."""
-    found = {name.removeprefix(STREAM): array for name, array in arrays.items() if name.startswith(STREAM)}
+    found = {
+        name.removeprefix(STREAM_PREFIX): array for name, array in arrays.items() if name.startswith(STREAM_PREFIX)
+    }
     named = {name: (_stream_axes(name), array) for name, array in found.items()}
     return xr.Dataset(named) if named else None
 
 
 def _stream_axes(name: str) -> tuple[str, ...]:
     """The axes of a streamed statistic."""
-    return STREAM_AXES.get(name, EDGE if name in TOGETHER else ("chain", *EDGE))
+    return STREAM_AXES.get(name, EDGE if name in MERGED_STATISTICS else ("chain", *EDGE))
 
 
 def edge_name(query: Any, variable: Any) -> str:
