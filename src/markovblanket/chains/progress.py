@@ -230,7 +230,7 @@ class ChainProgress:
     seen: float = field(init=False)
 
     def __post_init__(self) -> None:
-        """Start the clock."""
+        """Start the clock of this chain."""
         self.seen = self.clock()
 
     def reach(self, count: int) -> None:

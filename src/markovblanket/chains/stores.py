@@ -98,7 +98,7 @@ class MemoryStore:
     filled: int = field(default=0, init=False)
 
     def append(self, draw: Draw) -> None:
-        """Add the next draw."""
+        """Add the next draw of the chain."""
         self.take(quantities(draw), draw.latent)
 
     def take(self, kept: Mapping[str, Array | float], latent: Array | None) -> None:
@@ -170,7 +170,7 @@ class SummaryStore:
         self.stream, self.memory = EdgeStream(Layout(self.draws), self.bins), MemoryStore(self.draws)
 
     def append(self, draw: Draw) -> None:
-        """Add the next draw."""
+        """Add the next draw of the chain."""
         i, j = self.edges.T
         weight = draw.W12[i, j]
         partial = -weight / np.sqrt(draw.W11[i, i] * draw.W22_diagonal[j])
@@ -188,7 +188,7 @@ class SummaryStore:
         return inside("memory", self.memory.pack()) | inside("stream", self.stream.pack())
 
     def unpack(self, record: Record) -> None:
-        """Continue from a snapshot."""
+        """Continue from a snapshot of this store."""
         self.memory.unpack(part("memory", record))
         self.stream.unpack(part("stream", record))
 

@@ -91,7 +91,7 @@ class Layout:
 
     @property
     def batches(self) -> int:
-        """Number of whole batches."""
+        """Number of whole batches of a chain."""
         return (self.draws - self.unbatched) // self.batch
 
     @property
@@ -220,7 +220,7 @@ class EdgeStream:
     counts: dict[str, Counts] = field(default_factory=dict, init=False)
 
     def add(self, draw: Draw) -> None:
-        """Add the next draw."""
+        """Add the next draw of the chain."""
         if not self.sums:
             self._allocate(draw.W12.shape)
         sums, counts, part = self.sums, self.counts, self.layout.part(self.filled)

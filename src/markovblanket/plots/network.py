@@ -126,6 +126,7 @@ def shown(name: Any) -> str:
 
 
 def _font(is_query: bool, scale: float = 1.0) -> FontProperties:
+    """Return the font of a node's label; larger and bold for a query variable."""
     return FontProperties(size=(10 if is_query else 8) * scale, weight="bold" if is_query else "normal")
 
 
@@ -178,11 +179,13 @@ def _style(strength: float) -> dict[str, Any]:
 
 
 def _line(ax: Axes, start: Array, end: Array, name: str, strength: float, scale: float) -> None:
+    """Draw one edge, its width in proportion to its strength."""
     width = (0.9 + 3.6 * abs(strength)) * scale
     ax.plot(*np.transpose([start, end]), lw=width, gid=name, zorder=1, solid_capstyle="butt", **_style(strength))
 
 
 def _node(ax: Axes, name: Any, centre: Array, box: tuple[float, float], is_query: bool, scale: float) -> None:
+    """Draw one node: a rounded box with its name."""
     face, line, letters = (QUERY, QUERY, "white") if is_query else ("white", "0.35", "black")
     corner = (centre[0] - box[0] / 2, centre[1] - box[1] / 2)
     rounded = f"round,pad=0,rounding_size={0.35 * box[1]}"
@@ -194,6 +197,7 @@ def _node(ax: Axes, name: Any, centre: Array, box: tuple[float, float], is_query
 
 
 def _legend(ax: Axes, scale: float, red: bool) -> None:
+    """Draw the legend of the signs and, if some nodes are red, of the query variables."""
     lines = [
         Line2D([], [], lw=2.2 * scale, label=label, **_style(sign))
         for label, sign in (("positive partial correlation", 1.0), ("negative", -1.0))

@@ -72,7 +72,7 @@ def table(found: Iterable[Group]) -> pd.DataFrame:
 
 
 def around_leaders(share: Array, size: Array, similar: float) -> Iterator[list[int]]:
-    """Yield the likeliest candidate with those similar to it, then the same of the remaining ones, and so on."""
+    """Yield groups of positions: the likeliest candidate left, with all candidates left that are similar to it."""
     left = list(np.argsort(-share, kind="stable"))
     while left:
         members = [k for k in left if k == left[0] or size[left[0], k] >= similar]

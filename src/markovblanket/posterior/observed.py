@@ -62,7 +62,7 @@ class Observed:
 
     @property
     def p(self) -> int:
-        """Number of query variables."""
+        """Number p of query variables."""
         return len(self.table.query)
 
     @property

@@ -147,7 +147,7 @@ def cells_of(position: int, column: nw.Series[Any]) -> Cells:
     if isinstance(column.dtype, nw.Enum):
         return Cells(position, column.to_list(), "ordered category", tuple(column.dtype.categories))
     if column.dtype == nw.Categorical:
-        # Only pandas tells the categories that no cell has.
+        # Only pandas lists categories that no cell has.
         categories = getattr(getattr(column.to_native(), "cat", None), "categories", ())
         return Cells(position, column.to_list(), "category", tuple(categories))
     return Cells(position, column.to_list())

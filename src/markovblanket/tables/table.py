@@ -44,7 +44,7 @@ class MixedTable:
 
     @property
     def n(self) -> int:
-        """Number of rows."""
+        """Number of rows of the table."""
         return len(self.columns[0].values)
 
     def describe(self) -> list[dict[str, Any]]:
