@@ -1,8 +1,9 @@
-"""Gaussian networks with hubs, and tables of several kinds drawn from them.
+"""Simulated networks with hubs, tables of several kinds drawn from them, and scores of inferred edges.
 
 The artificial data of Kaufmann et al. (2016): a sparse precision matrix ``W`` in which few variables hold
 most of the edges, edge weights uniform in [0.3, 1] with random signs, and rows from ``N(0, W^-1)``. Columns of
-other kinds are increasing functions of these, and cells go missing completely at random.
+other kinds are increasing functions of these, and cells go missing completely at random. :func:`score` compares
+inferred edges with the true ones.
 
 >>> simulate(rows=50, query=2, rest=30, seed=0).blanket
 {'Q1': ['V27'], 'Q2': ['V01', 'V24', 'V27']}
@@ -26,12 +27,12 @@ Indices = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Simulated:
-    """A table with the network that it was drawn from.
+    """A simulated table, with the network from which it was drawn.
 
-    ``table`` is what an analyst would be given, query columns first; ``complete`` the same without gaps; and
-    ``latent`` the Gaussian rows behind it: the same numbers as long as every variable is continuous. ``query``
-    names the query variables; ``W`` is the true precision matrix, in the order of the columns; ``kinds`` tells the
-    kind of each.
+    ``table`` is what an analyst would be given, query columns first; ``complete`` is this table before cells went
+    missing; ``latent`` has the Gaussian rows behind it, which are the same numbers with ``kinds="continuous"``.
+    ``query`` has the names of the query variables; ``W`` is the true precision matrix, in the order of the
+    columns; ``kinds`` has the kind of each column.
     """
 
     table: pd.DataFrame
@@ -43,27 +44,30 @@ class Simulated:
 
     @property
     def truth(self) -> pd.DataFrame:
-        """Every pair of a query and another variable: query, variable, weight, partial_correlation, edge."""
+        """Every pair of a query variable and another: query, variable, weight, partial_correlation, edge."""
         i, j = np.indices((len(self.query), len(self.W) - len(self.query))).reshape(2, -1)
         return self._pairs(i, j + len(self.query))
 
     @property
     def query_edges(self) -> pd.DataFrame:
-        """Every pair among the query variables, once, the earlier one as ``query``; columns as in `truth`."""
+        """Every pair of query variables once, the earlier one as ``query``; columns as in `truth`."""
         return self._pairs(*np.triu_indices(len(self.query), 1))
 
     @property
     def blanket(self) -> dict[str, list[str]]:
-        """The neighbours of each query variable among the remaining ones; a list may be empty."""
+        """The neighbours of each query variable among the remaining variables; a list may be empty."""
         edges = self.truth.query("edge")
         return {name: edges["variable"][edges["query"] == name].tolist() for name in self.query}
 
     def _pairs(self, i: Indices, j: Indices) -> pd.DataFrame:
-        """One row for each ``W[i, j]``."""
+        """Return a row for each pair ``W[i, j]``."""
         names, scale, weight = self.latent.columns, np.sqrt(np.diag(self.W)), self.W[i, j]
         pairs = pd.DataFrame({"query": names[i], "variable": names[j], "weight": weight})
-        # 0 minus, so that absent edges read 0.0 and not -0.0
+        # 0 minus the ratio, so that absent edges have 0.0 and not -0.0
         return pairs.assign(partial_correlation=0 - weight / (scale[i] * scale[j]), edge=weight != 0)
+
+
+# Tables -----------------------------------------------------------------------------------------------
 
 
 def simulate(
@@ -80,7 +84,7 @@ def simulate(
     missing: float = 0.0,
     seed: int | np.random.SeedSequence | None = None,
 ) -> Simulated:
-    """Draw a network, and rows from ``N(0, W^-1)``.
+    """Draw a network, and a table with rows from ``N(0, W^-1)``.
 
     The variables of `network` are exchangeable, so the first ``query`` of them are a random choice: a hub may
     be a query variable or one of the rest. With the same seed, more rows come from the same network.
@@ -93,11 +97,11 @@ def simulate(
     density, weights, hubs, margin, unit_variances : as in `network`
         The network's options.
     kinds : str or sequence of str
-        "continuous": the Gaussian rows as they are. "mixed": continuous (skewed), binary (0 and 1), ordinal (1 to
+        "continuous": the Gaussian rows themselves. "mixed": continuous (skewed), binary (0 and 1), ordinal (1 to
         between 3 and 6) and count columns in about equal numbers, among the query as among the rest. Or the kind
         of every column, one by one.
     missing : float
-        Probability of each cell to be missing.
+        Probability that a cell is missing.
     seed : int, numpy.random.SeedSequence or None
         Fixes every draw; None takes fresh entropy.
 
@@ -137,6 +141,9 @@ def simulate(
     return Simulated(table, latent, names[:query], W, complete, dict(zip(names, chosen, strict=True)))
 
 
+# Networks ---------------------------------------------------------------------------------------------
+
+
 def network(
     rng: np.random.Generator,
     variables: int,
@@ -149,7 +156,7 @@ def network(
 ) -> Array:
     """Draw a sparse precision matrix with hubs by a beta-binomial model.
 
-    Every variable has a propensity ``pi_i ~ Beta``, and a pair is joined unless both ends decline::
+    Every variable has a propensity ``pi_i ~ Beta``, and a pair is joined unless both variables decline::
 
         P(i - j | pi) = 1 - (1 - pi_i)(1 - pi_j)        E pi = 1 - sqrt(1 - density)
 
@@ -168,8 +175,8 @@ def network(
     weights : tuple of float
         Smallest and largest magnitude of an edge's weight.
     hubs : float
-        ``1 / (a + b + 1)`` of the propensities' law ``Beta(a, b)``, in [0, 1): at 0 all variables have the
-        same propensity (no hubs), near 1 each reaches for all the others or for none.
+        ``1 / (a + b + 1)`` of the propensities' distribution ``Beta(a, b)``, in [0, 1): at 0 all variables have
+        the same propensity (no hubs), near 1 nearly all are close to 0 or to 1.
     margin : float
         Smallest eigenvalue of ``W`` before any rescaling; the smaller, the stronger the correlations.
     unit_variances : bool
@@ -207,7 +214,7 @@ def network(
 
 
 def _edges(rng: np.random.Generator, variables: int, density: float, hubs: float) -> tuple[Indices, Indices]:
-    """The joined pairs i < j: all but those that both ends decline."""
+    """Draw the joined pairs i < j: all but those that both variables decline."""
     decline = 1 - _propensities(rng, variables, 1 - np.sqrt(1 - density), hubs)
     i, j = np.triu_indices(variables, 1)
     joined = rng.random(i.size) >= decline[i] * decline[j]
@@ -215,7 +222,7 @@ def _edges(rng: np.random.Generator, variables: int, density: float, hubs: float
 
 
 def _propensities(rng: np.random.Generator, variables: int, mean: float, hubs: float) -> Array:
-    """``Beta(a, b)`` with the given mean and ``1/(a + b + 1) = hubs``; constant where that law is a point."""
+    """Draw from ``Beta(a, b)`` with this mean and ``1/(a + b + 1) = hubs``; constant where that is a point."""
     if hubs == 0 or mean in (0, 1):
         return np.full(variables, mean)
     total = 1 / hubs - 1
@@ -223,70 +230,80 @@ def _propensities(rng: np.random.Generator, variables: int, mean: float, hubs: f
 
 
 def _gaussian_rows(rng: np.random.Generator, rows: int, W: Array) -> Array:
-    """Independent rows of ``N(0, W^-1)``: with ``W = L L'`` each is ``L'^-1 z`` for a standard normal z."""
+    """Draw independent rows of ``N(0, W^-1)``: with ``W = L L'`` each is ``L'^-1 z`` for a standard normal z."""
     L, Z = linalg.cholesky(W, lower=True), rng.standard_normal((rows, len(W)))
     return np.ascontiguousarray(linalg.solve_triangular(L, Z.T, lower=True, trans="T").T)
 
 
+# Columns of several kinds -----------------------------------------------------------------------------
+
+
 def _kinds(rng: np.random.Generator, kinds: str | Sequence[str], query: int, rest: int) -> list[str]:
-    """The kind of every column; "mixed" shuffles an even share of each, query and rest apart."""
+    """Return the kind of every column; "mixed" deals all kinds evenly at random, for query and rest separately."""
     if kinds == "mixed":
-        shares = (np.resize(rng.permutation(list(MARGINS)), count) for count in (query, rest))
+        shares = (np.resize(rng.permutation(list(KIND_MAPS)), count) for count in (query, rest))
         return [str(kind) for share in shares for kind in rng.permutation(share)]
     chosen = [kinds] * (query + rest) if isinstance(kinds, str) else list(kinds)
     _require(len(chosen) == query + rest, f"kinds has {len(chosen)} entries for {query + rest} columns")
-    unknown = sorted(set(chosen) - set(MARGINS))
-    _require(not unknown, f"kinds has {unknown}; known are 'mixed', {', '.join(map(repr, MARGINS))}")
+    unknown = sorted(set(chosen) - set(KIND_MAPS))
+    _require(not unknown, f"kinds has {unknown}; known are 'mixed', {', '.join(map(repr, KIND_MAPS))}")
     return chosen
 
 
 def _columns(rng: np.random.Generator, latent: pd.DataFrame, W: Array, kinds: list[str]) -> pd.DataFrame:
-    """Every Gaussian column, in units of its own standard deviation, through an increasing map of its kind."""
+    """Map every Gaussian column, divided by its standard deviation, to its kind by an increasing function."""
     Z = latent / np.sqrt(np.diag(linalg.inv(W)))
-    made = {name: MARGINS[kind](rng, Z[name].to_numpy()) for name, kind in zip(Z.columns, kinds, strict=True)}
+    made = {name: KIND_MAPS[kind](rng, Z[name].to_numpy()) for name, kind in zip(Z.columns, kinds, strict=True)}
     return pd.DataFrame(made)
 
 
 def _skewed(rng: np.random.Generator, z: Array) -> Array:
-    """A log-normal column."""
+    """Return a log-normal column with a random log scale."""
     return np.exp(rng.uniform(0.2, 0.8) * z)
 
 
 def _binary(rng: np.random.Generator, z: Array) -> npt.NDArray[np.int64]:
-    """1 with a probability between 1/4 and 3/4."""
+    """Return a column that is 1 with a random probability between 1/4 and 3/4, otherwise 0."""
     return (z > stats.norm.ppf(rng.uniform(0.25, 0.75))).astype(np.int64)
 
 
 def _ordinal(rng: np.random.Generator, z: Array) -> npt.NDArray[np.int64]:
-    """1 to between 3 and 6, the levels' probabilities scattered about equal ones."""
+    """Return a column with 3 to 6 levels from 1, whose random probabilities vary around equal ones."""
     cumulative = np.cumsum(rng.dirichlet(np.full(rng.integers(3, 7), 5.0)))[:-1]
     return 1 + np.searchsorted(stats.norm.ppf(cumulative), z)
 
 
 def _count(rng: np.random.Generator, z: Array) -> npt.NDArray[np.int64]:
-    """Poisson with a mean between 1 and 8."""
+    """Return a Poisson column with a random mean between 1 and 8."""
     return np.asarray(stats.poisson.ppf(stats.norm.cdf(z), rng.uniform(1, 8))).astype(np.int64)
 
 
-MARGINS = {"continuous": _skewed, "binary": _binary, "ordinal": _ordinal, "count": _count}
+# The function that maps standard normal values to a column of each kind.
+KIND_MAPS = {"continuous": _skewed, "binary": _binary, "ordinal": _ordinal, "count": _count}
+
+
+# Small helpers ----------------------------------------------------------------------------------------
 
 
 def _names(letter: str, count: int) -> list[str]:
-    """``V001`` to ``V200``: padded, so that names sort in the order of the columns."""
+    """Return names such as V001 to V200, padded so that they sort in the order of the columns."""
     return [letter + str(k).zfill(len(str(count))) for k in range(1, count + 1)]
 
 
 def _require(rule: bool, otherwise: str) -> None:
-    """Refuse nonsense; rules are written so that NaN breaks them."""
+    """Raise a ValueError unless a rule holds; rules are written so that NaN violates them."""
     if not rule:
         raise ValueError(otherwise)
 
 
+# Scores -----------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Score:
-    """How inferred edges compare with the truth, as counts.
+    """Counts of inferred edges that are true, false and missed.
 
-    ``found``: true edges inferred with the right sign. ``false``: inferred edges that are no true edges.
+    ``found``: true edges inferred with the right sign. ``false``: inferred edges that are not true edges.
     ``missed``: true edges not found, among them ``wrong_sign``: those inferred with the wrong sign.
     """
 
@@ -297,12 +314,12 @@ class Score:
 
     @property
     def precision(self) -> float:
-        """``found / (found + false)``, and 1 when both are 0: nothing claimed, nothing falsely claimed."""
+        """``found / (found + false)``, and 1 when both are 0, as no claim is false."""
         return self.found / (self.found + self.false) if self.found + self.false else 1.0
 
     @property
     def recall(self) -> float:
-        """``found / (found + missed)``, and 1 when both are 0: nothing was there to be missed."""
+        """``found / (found + missed)``, and 1 when both are 0, as there was nothing to find."""
         return self.found / (self.found + self.missed) if self.found + self.missed else 1.0
 
     @property
@@ -316,15 +333,15 @@ def score(truth: pd.DataFrame, edges: pd.DataFrame) -> Score:
     """Compare inferred edges with the true ones, signs included.
 
     An edge inferred with the wrong sign counts as missing (Kaufmann et al. 2016), as if it were not inferred:
-    it lowers recall and leaves precision alone; `Score.wrong_sign` tells how many there were, for a stricter
-    measure. An inferred weight of exactly 0 has no sign, so on a true edge it is wrong.
+    it lowers recall and leaves precision unchanged; `Score.wrong_sign` counts these edges, for a stricter
+    measure. An inferred weight of exactly 0 has no sign, so it is wrong for a true edge.
 
     Parameters
     ----------
     truth : pandas.DataFrame
         `Simulated.truth` or `Simulated.query_edges`: every pair, with weight 0 where there is no edge.
     edges : pandas.DataFrame
-        Columns ``query, variable, weight``: a row for each inferred edge, and for no other pair.
+        Columns ``query, variable, weight``, with a row for each inferred edge and no others.
 
     Returns
     -------
@@ -350,7 +367,7 @@ def score(truth: pd.DataFrame, edges: pd.DataFrame) -> Score:
 
 
 def _weights(frame: pd.DataFrame, role: str) -> pd.Series[float]:
-    """``weight`` by pair, each pair once and none without a number."""
+    """Return weights by pair; refuse repeated pairs and missing weights."""
     lacking = sorted({"query", "variable", "weight"}.difference(frame.columns))
     _require(not lacking, f"{role} lacks the columns {lacking}")
     weight = frame.set_index(["query", "variable"])["weight"].astype(float)

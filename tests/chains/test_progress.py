@@ -6,7 +6,7 @@ import joblib
 import numpy as np
 import pytest
 
-from markovblanket.chains.progress import PATIENCE, Board, Chain, _line, _moments_in, _worst_rhat
+from markovblanket.chains.progress import PATIENCE_SECONDS, Board, ChainProgress, _line, _moments_in, _worst_rhat
 from markovblanket.contracts import Draw, SweepInfo
 
 
@@ -49,16 +49,16 @@ def test_nothing_is_drawn_when_nobody_watches(capfd):
 def test_who_waits_for_the_first_sweep_is_told_why():
     """In 80 columns; also if a run goes on from where it was, and no longer once a chain has moved."""
     times = iter(range(100))
-    chains = [Chain(10, 5, clock=lambda: float(next(times))) for _ in range(2)]
+    chains = [ChainProgress(10, 5, clock=lambda: float(next(times))) for _ in range(2)]
     for chain in chains:
         chain.reach(4)
-    told = _line(chains, PATIENCE + 1, np.nan)
+    told = _line(chains, PATIENCE_SECONDS + 1, np.nan)
     assert "compiles" in told
     assert len(told) < 80
-    assert not _line(chains, PATIENCE - 1, np.nan)
+    assert not _line(chains, PATIENCE_SECONDS - 1, np.nan)
     chains[1].reach(5)
-    assert not _line(chains, PATIENCE + 1, np.nan)
-    assert "1.250" in _line(chains, PATIENCE + 1, 1.25)
+    assert not _line(chains, PATIENCE_SECONDS + 1, np.nan)
+    assert "1.250" in _line(chains, PATIENCE_SECONDS + 1, 1.25)
 
 
 def drawn(value: float) -> Draw:

@@ -9,8 +9,8 @@ import pytest
 import rich.console
 from rich.text import Text
 
-from markovblanket import simulation
-from markovblanket.fitting import estimate
+from markovblanket.fitting.estimate import estimate
+from markovblanket.simulation import simulate
 
 
 def test_bars_tell_speed_time_left_and_the_worst_rhat_in_eighty_columns(monkeypatch):
@@ -18,7 +18,7 @@ def test_bars_tell_speed_time_left_and_the_worst_rhat_in_eighty_columns(monkeypa
     terminal = partial(rich.console.Console, file=screen, force_terminal=True, width=80, legacy_windows=False)
     monkeypatch.setattr(rich.console, "Console", lambda **options: terminal())
     monkeypatch.setenv("TERM", "xterm")
-    table = simulation(rows=40, query=2, rest=4, seed=1)
+    table = simulate(rows=40, query=2, rest=4, seed=1)
     with pytest.warns(match="not converged"):
         estimate(table.table, table.query, chains=2, warmup=10, draws=64, seed=1)
     plain = Text.from_ansi(screen.getvalue().replace("\r", "\n")).plain

@@ -10,7 +10,7 @@ import pytest
 
 import markovblanket as mb
 from markovblanket.chains import progress
-from markovblanket.chains.progress import Board, Chain
+from markovblanket.chains.progress import Board, ChainProgress
 
 CELL = """
 import warnings; warnings.simplefilter("ignore")
@@ -56,7 +56,7 @@ def test_a_notebook_has_one_area_that_ends_with_what_was_done(area, capfd):
     assert first["text/plain"] == "chain 1: warm-up, 0 %, –:–– left\nchain 2: warm-up, 0 %, –:–– left"
     lines = last["text/plain"].splitlines()
     for k, line in enumerate(lines[:2], start=1):
-        assert re.fullmatch(rf"chain {k}: done, 100 %, [\d,.]+ sweeps/s, in \d+:\d\d", line)
+        assert re.fullmatch(rf"chain {k}: done, 100 %, [\d,.]+ iterations/s, in \d+:\d\d", line)
     assert re.fullmatch(r"worst R-hat so far \d\.\d+", lines[2])
     assert last["text/html"].count('<progress value="74" max="74"') == 2
     for word in (*lines[0].split(": ")[1].split(", "), lines[2]):
@@ -85,14 +85,14 @@ def test_neither_a_terminal_with_ipython_nor_a_script_is_a_notebook(area, monkey
 
 def test_a_chain_that_waits_for_its_turn_is_not_called_slow():
     now = [0.0]
-    chain = Chain(sweeps=100, warmup=20, clock=lambda: now[0])
+    chain = ChainProgress(sweeps=100, warmup=20, clock=lambda: now[0])
     assert (chain.phase, chain.speed, chain.left) == ("warm-up", 0.0, None)
     for seconds, count in ((0, 0), (2, 20), (8, 20), (9, 30)):  # six seconds belong to another chain
         now[0] = seconds
         chain.reach(count)
     assert (chain.phase, chain.speed, chain.left) == ("sampling", 10.0, 7.0)
-    assert progress.words(chain) == ["sampling", "30 %", "10 sweeps/s", "0:07 left"]
-    resumed = Chain(sweeps=100, warmup=20, clock=lambda: now[0])
+    assert progress.words(chain) == ["sampling", "30 %", "10 iterations/s", "0:07 left"]
+    resumed = ChainProgress(sweeps=100, warmup=20, clock=lambda: now[0])
     resumed.reach(90)
     now[0] += 5
     resumed.reach(100)
@@ -119,7 +119,7 @@ def test_a_real_notebook(tmp_path, monkeypatch):
     Watched(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
     bars, card = notebook.cells[0].outputs
     assert bars.output_type == "display_data"
-    assert re.search(r"chain 2: done, 100 %, [\d,.]+ sweeps/s, in \d+:\d\d", bars.data["text/plain"])
+    assert re.search(r"chain 2: done, 100 %, [\d,.]+ iterations/s, in \d+:\d\d", bars.data["text/plain"])
     assert seen.count("update_display_data") >= 1
     assert card.output_type == "execute_result"
     assert "Markov blanket of Q1, Q2" in card.data["text/html"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from markovblanket.chains.streaming import FEW, Bins, EdgeStream, Layout, Moments, merge
+from markovblanket.chains.streaming import LEAST_NONZERO_STATES, Bins, EdgeStream, Layout, Moments, merge
 from markovblanket.contracts import Draw
 from support.known_draws import INFO, chain_stream, made_draws, streamed, warm
 
@@ -110,7 +110,7 @@ def test_bins_reach_four_standard_deviations_about_the_mean_of_the_nonzero_draws
 def test_an_edge_hardly_ever_seen_takes_the_scale_of_its_query():
     states = np.random.default_rng(0).normal(3, 0.5, (100, 2, 4))
     states[:, 0, 0] = 0.0
-    states[FEW - 1 :, 0, 1] = 0.0
+    states[LEAST_NONZERO_STATES - 1 :, 0, 1] = 0.0
     bins = warm(states[None]).bins(64)
     row = states[:, 0][states[:, 0] != 0]
     for j in (0, 1):

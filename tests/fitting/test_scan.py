@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 import markovblanket as mb
-from markovblanket.chains.processes import TRIES, all_done
+from markovblanket.chains.processes import MOST_TRIES, all_done
 from markovblanket.fitting.scan import NUMBERS, Fits, Scan
 
 SHORT = {"chains": 2, "warmup": 30, "draws": 60, "seed": 8}
@@ -276,5 +276,7 @@ def always_killed() -> None:
 
 
 def test_processes_that_always_end_are_given_up(tmp_path):
-    with pytest.raises(RuntimeError, match=f"^processes ended {TRIES} times before their tasks did, perhaps for"):
+    with pytest.raises(
+        RuntimeError, match=f"^processes ended {MOST_TRIES} times before their tasks did, perhaps for"
+    ):
         all_done(lambda: [joblib.delayed(always_killed)() for _ in range(2)], 2)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from markovblanket.chains.stores import AXES, STREAM
+from markovblanket.chains.stores import AXES, STREAM_PREFIX
 from markovblanket.chains.streaming import Bins
 from markovblanket.posterior import summaries
 from markovblanket.posterior.edges import FromDraws, FromStreams, inclusion
@@ -15,7 +15,7 @@ from support.known_draws import autoregressive, made_draws, streamed
 
 
 def from_streams(made, bins=None):
-    found = {STREAM + name: array for name, array in streamed(made, bins).items()}
+    found = {STREAM_PREFIX + name: array for name, array in streamed(made, bins).items()}
     return FromStreams(name_streams(found), made["W12"].shape[1])
 
 

@@ -100,7 +100,7 @@ def test_positions_are_names_and_no_numbers():
             "2 * 3 > T~HGF",
             "an edge such as A~B, or a number, is expected before '3 > T~HGF'",
         ),
-        ("2 > 1", "nothing about an edge"),
+        ("2 > 1", "it contains no edge"),
         ("", "an edge such as A~B"),
         ("__import__('os')~T > 0", "no variable is named"),
     ],

@@ -94,8 +94,8 @@ def test_partial_correlations_are_those_of_the_posterior():
 @pytest.mark.parametrize(
     ("statement", "reason"),
     [
-        ("a~b > 0", "a~b is no edge of this posterior: neither of them is a query variable"),
-        ("T~T > 0", "T~T is no edge of this posterior: no variable is connected to itself"),
+        ("a~b > 0", "a~b is not an edge of this posterior: neither of them is a query variable"),
+        ("T~T > 0", "T~T is not an edge of this posterior: no variable is connected to itself"),
         ("T~z > 0", "no variable is named 'z'"),
     ],
 )

@@ -88,7 +88,7 @@ def names(*expected: Any) -> Answer:
     return lambda posterior: (*posterior.query, *posterior.variables) == expected
 
 
-ROWS_1 = "the table has 1 row; columns that vary take at least 2"
+ROWS_1 = "the table has 1 row; at least 2 are needed"
 DATES = "column 'c' holds dates or times; count the days or hours from some point, or leave it out"
 INFINITE = "column 'c' has infinite values; replace them or leave it out"
 NO_CELL = "column 'c' has no observed cell; leave it out"
@@ -98,7 +98,7 @@ TELL = "that are too close to tell apart; subtract an offset, or leave it out"
 CLOSE = f"column 'c' has whole numbers beyond 2^53 {TELL}"
 ORDER = "a Gaussian copula needs an order: pass kinds={'c': [...]} or indicator columns"
 TWICE = "duplicate column names: 'b'; names must be unique"
-STRUCTURED = "a structured array is no table of numbers: pass pandas.DataFrame(array) instead"
+STRUCTURED = "a structured array is not a table of numbers: pass pandas.DataFrame(array) instead"
 A_TABLE = "a table is a pandas or polars frame or a NumPy array, not"
 N_IS = "a scatter matrix needs its number of rows, a whole number, at least 1 and below 2^53"
 KINDS = "a kind is one of ('continuous', 'binary', 'ordinal', 'count'), or a list of levels in order"
@@ -110,14 +110,14 @@ CELLS: dict[str, tuple[Callable[[], mb.Posterior], Answer]] = {
     "constant in the rest": (c_is(1.0), "column 'c' is constant; leave it out"),
     "constant, as it is": (
         c_is(0.1, margins="gaussian"),
-        "column 'c' is constant, to rounding; leave it out or subtract an offset",
+        "column 'c' is constant up to rounding; leave it out or subtract an offset",
     ),
     "two constant": (ask(PLAIN.assign(c=1.0, d=2.0)), "column 'c' is constant; leave it out (likewise 'd')"),
     "constant but for one cell": (c_is((k == 4) * 1e-9 + 1), kind("binary")),
     "constant but for one cell, as it is": (c_is((k == 4) * 1e-9 + 1, margins="gaussian"), found("b")),
     "constant but for the last bit, as it is": (
         c_is((k == 4) * 2.3e-16 + 1, margins="gaussian"),
-        "column 'c' is constant, to rounding; leave it out or subtract an offset",
+        "column 'c' is constant up to rounding; leave it out or subtract an offset",
     ),
     "a single 1": (c_is((k == 4) * 1), kind("binary", 0, 1)),
     "a single 1 in the query": (ask(PLAIN.assign(a=(k == 4) * 1)), names(*"abcd")),
@@ -307,10 +307,13 @@ NAMES: dict[str, tuple[Callable[[], mb.Posterior], Answer]] = {
     "empty": (named("a", "", "c", "d"), names("a", "", "c", "d")),
     "alike but for case and blanks": (named("a", "A", "a ", " a"), names("a", "A", "a ", " a")),
     "paths": (named("a", "../../x", "/etc/passwd", "."), names("a", "../../x", "/etc/passwd", ".")),
-    "NUL": (named("a", "b\0", "b", "d"), "column name 'b\\x00' has a character that files cannot hold; rename it"),
+    "NUL": (
+        named("a", "b\0", "b", "d"),
+        "column name 'b\\x00' has a character that cannot be written to files; rename it",
+    ),
     "half a character": (
         named("a", "b\ud800", "c", "d"),
-        "column name 'b\\ud800' has a character that files cannot hold; rename it",
+        "column name 'b\\ud800' has a character that cannot be written to files; rename it",
     ),
     "unknown": (ask(PLAIN, "z"), "query 'z' is not a column of the table"),
     "a slip of the pen": (
@@ -442,7 +445,7 @@ OPTIONS: dict[str, tuple[Callable[[], mb.Posterior], Answer]] = {
     "an unknown kind": (option(kinds={"a": "nominal"}), f"kinds={{'a': 'nominal'}}: {KINDS}"),
     "a kind against the cells": (
         option(kinds={"c": "count"}),
-        "column 'c' is no count: it has negative or fractional numbers; declare it 'continuous'",
+        "column 'c' is not a count: it has negative or fractional numbers; declare it 'continuous'",
     ),
     "binary with 30 levels": (
         option(kinds={"c": "binary"}),
@@ -501,7 +504,7 @@ def assert_whole(posterior: mb.Posterior) -> None:
 
 CSV = PLAIN.round(3).to_csv(index=False)
 HEAD, BODY = CSV.split("\n", 1)
-UTF8 = "it is no text in UTF-8; save it as such"
+UTF8 = "it is not text in UTF-8; save it as such"
 
 
 def column_c(cells: list[str]) -> str:
@@ -570,7 +573,7 @@ FILES: dict[str, tuple[str, str | bytes, str | tuple[str, ...]]] = {
     "NUL in a name": (
         "t.csv",
         CSV.replace("b,c", "b\0,c"),
-        "column name 'b\\x00' has a character that files cannot hold; rename it",
+        "column name 'b\\x00' has a character that cannot be written to files; rename it",
     ),
     "NUL in a cell": (
         "t.csv",
@@ -718,11 +721,12 @@ def test_names_are_text_on_the_page_and_no_way_out_of_a_folder(tmp_path):
 
 
 def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(_frames, "MOST_UNPACKED", 2**16)
+    monkeypatch.setattr(_frames, "MOST_UNPACKED_BYTES", 2**16)
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"0,0\n" * 2**20))
     size = (tmp_path / "t.csv.gz").stat().st_size
     most = f"{max(2**16, 100 * size):,}"
-    sentence = f"cannot read 't.csv.gz': it unpacks to more than {most} bytes; unpack it first, if that is meant"
+    why = f"it unpacks to more than {most} bytes; if that is intended, unpack it first"
+    sentence = f"cannot read 't.csv.gz': {why}"
     with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
         mb.estimate(tmp_path / "t.csv.gz", "a", **TINY)
 

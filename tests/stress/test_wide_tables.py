@@ -11,7 +11,7 @@ from markovblanket.fitting.data import from_mixed_table, from_table
 from markovblanket.model.copula._margins import normal_scores
 from markovblanket.model.copula.latent import Copula
 from markovblanket.model.scatter import _rotated, from_columns
-from markovblanket.tables.columns import CHUNK, Column, spans
+from markovblanket.tables.columns import NUMBERS_PER_CHUNK, Column, spans
 from markovblanket.tables.table import read_mixed
 
 N, P, Q = 100, 3, 12_000
@@ -32,12 +32,14 @@ def peak(work, X):
     return most / X.nbytes, made
 
 
-@pytest.mark.parametrize("rows", [1, 7, CHUNK - 1, CHUNK, 3 * CHUNK])
-@pytest.mark.parametrize("columns", [0, 1, 5, CHUNK // 7 + 1])
+@pytest.mark.parametrize("rows", [1, 7, NUMBERS_PER_CHUNK - 1, NUMBERS_PER_CHUNK, 3 * NUMBERS_PER_CHUNK])
+@pytest.mark.parametrize("columns", [0, 1, 5, NUMBERS_PER_CHUNK // 7 + 1])
 def test_spans_hold_every_column_once(rows, columns):
     found = list(spans(rows, columns))
     assert [k for span in found for k in range(columns)[span]] == list(range(columns))
-    assert all(rows * (span.stop - span.start) <= CHUNK or span.stop - span.start == 1 for span in found)
+    assert all(
+        rows * (span.stop - span.start) <= NUMBERS_PER_CHUNK or span.stop - span.start == 1 for span in found
+    )
 
 
 def test_scores_are_those_of_all_columns_together_and_take_one_table(X):

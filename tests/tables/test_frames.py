@@ -184,7 +184,7 @@ def test_a_file_of_another_layout_is_refused(tmp_path):
     path = tmp_path / "cells.h5ad"
     with h5py.File(path, "w") as file:
         file["X"] = X
-    with pytest.raises(ValueError, match="no X, obs or var in today's layout"):
+    with pytest.raises(ValueError, match="no X, obs or var in the current layout"):
         read_mixed(path, ["a"])
 
 

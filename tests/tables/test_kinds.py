@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from markovblanket.tables.columns import CHUNK
+from markovblanket.tables.columns import NUMBERS_PER_CHUNK
 from markovblanket.tables.kinds import Profile
 from markovblanket.tables.table import read_mixed
 from support.one_column import N, column, cycle
@@ -188,8 +188,8 @@ REFUSED = {
     "text as count": (cycle(["a", "b"]), "count", "not count"),
     "three as binary": (cycle([1, 2, 3]), "binary", "column 'x' has 3 levels, so it is not binary"),
     "three words as binary": (cycle(list("abc")), "binary", "column 'x' has 3 levels, so it is not binary"),
-    "negative count": (cycle([-1, 0, 1]), "count", "'x' is no count.*declare it 'continuous'"),
-    "fractional count": (cycle([0, 0.5, 1]), "count", "'x' is no count"),
+    "negative count": (cycle([-1, 0, 1]), "count", "'x' is not a count.*declare it 'continuous'"),
+    "fractional count": (cycle([0, 0.5, 1]), "count", "'x' is not a count"),
     "outside the order": (cycle(["I", "II", "IV"]), ["I", "II"], "column 'x' has 'IV' outside its declared order"),
     "numbers outside": (cycle([1, 2, 3]), [1, 2], "column 'x' has 3 outside its declared order"),
     "level twice": (cycle(["I", "II"]), ["I", "II", "I"], "column 'x' has an order that names a level twice"),
@@ -218,7 +218,7 @@ def test_alike_columns_are_refused_together():
 
 
 def test_a_wide_block_is_judged_in_pieces_as_it_is_in_one():
-    X = np.random.default_rng(2).integers(0, 40, (CHUNK // 16, 40)).astype(float)
+    X = np.random.default_rng(2).integers(0, 40, (NUMBERS_PER_CHUNK // 16, 40)).astype(float)
     X[::7, 5] = np.nan
     X[:, 17] += 0.25
     whole, single = Profile.of(X), [Profile.of(X[:, [k]]) for k in range(X.shape[1])]

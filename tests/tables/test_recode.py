@@ -194,7 +194,7 @@ UNSEEN = {
     "a number among words": ("sex", 1, r"column 'sex' has 1, which is none of its levels 'f', 'm'"),
     "a third number beside two": ("smokes", 2, r"column 'smokes' has 2, which is none of its levels False, True"),
     "a number in an order that does not ascend": ("order", 2.5, r"column 'order' has 2.5, which is none of its"),
-    "a word where numbers were": ("age", "old", r"column 'age' holds 'old', and was numbers before"),
+    "a word where numbers were": ("age", "old", r"column 'age' holds 'old', but the fitted column held numbers"),
     "a date": ("age", datetime.date(2024, 1, 1), r"column 'age' holds dates or times"),
     "a time among levels": ("nodes", np.datetime64("2024-01-01"), r"column 'nodes' holds dates or times"),
     "complex numbers": ("nodes", 1j, r"column 'nodes' holds complex numbers"),

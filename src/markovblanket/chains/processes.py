@@ -1,4 +1,4 @@
-"""Work handed out by joblib, wherever its workers are: other processes here, or those of a cluster."""
+"""Work in other processes by joblib, here or on a cluster; and signals, acted on between sweeps only."""
 
 from __future__ import annotations
 
@@ -12,16 +12,23 @@ from typing import Any, TypeVar
 
 import joblib
 
-TRIES = 3
+# Work is tried so often if processes are lost.
+MOST_TRIES = 3
+# Signals that wait for the end of a sweep.
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
 T = TypeVar("T")
+
+
+# Work in parallel -------------------------------------------------------------------------------------
 
 
 @contextmanager
 def shipped(*parts: object) -> Iterator[None]:
-    """Within, arguments of tasks that are these very objects go to each worker once, not with each task.
+    """Send these objects to each worker of a Dask cluster once, instead of with each task that takes them.
 
-    On a Dask cluster every worker has a copy beforehand, so none is lost with a worker. Elsewhere there is nothing
-    to be done: joblib maps large arrays into the memory of all its processes.
+    Every worker has a copy beforehand, so that none is lost with a worker. Without a cluster this does nothing, as
+    joblib maps large arrays into the memory of all its processes.
     """
     backend, _ = joblib.parallel.get_active_backend()
     client = getattr(backend, "client", None)
@@ -33,29 +40,30 @@ def shipped(*parts: object) -> Iterator[None]:
 
 
 def persistently(work: Callable[[], T]) -> T:
-    """What the work returns; it is done again if a process of joblib's pool is lost, but not for ever."""
-    for _ in range(TRIES - 1):
+    """Return the result of ``work``, which is repeated a few times if a process of joblib's pool is lost."""
+    for _ in range(MOST_TRIES - 1):
         with suppress(BrokenExecutor):
             return work()
     return work()
 
 
 class Counting(joblib.Parallel):  # type: ignore[misc]
-    """Tells how many tasks are done, whenever one is."""
+    """A ``joblib.Parallel`` that reports the number of completed tasks after each one."""
 
     tell: Callable[[int], None]
 
     def print_progress(self) -> None:
-        """Joblib calls this after each task."""
+        """Report the number of completed tasks; joblib calls this after each one."""
         self.tell(self.n_completed_tasks)
 
 
 def all_done(
     tasks: Callable[[], Iterable[Any]], n_jobs: int | None, tell: Callable[[int], None] = lambda count: None
 ) -> list[Any]:
-    """The results of tasks, in order; if a process of the pool is lost, those are done again that must be.
+    """Return the results of tasks, in order.
 
-    A cluster does that by itself.
+    If a process of the pool is lost, ``tasks`` is called again, for what is left to do. A cluster repeats lost
+    tasks by itself.
     """
 
     def once() -> list[Any]:
@@ -66,19 +74,19 @@ def all_done(
     try:
         return persistently(once)
     except BrokenExecutor:
-        often = f"processes ended {TRIES} times before their tasks did, perhaps for lack of memory"
+        often = f"processes ended {MOST_TRIES} times before their tasks did, perhaps for lack of memory"
         raise RuntimeError(f"{often}: try a smaller n_jobs") from None
 
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# Signals ----------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def between_sweeps() -> Iterator[Callable[[], None]]:
-    """The function to call between sweeps: there, and in the end, it does what signals have asked for.
+    """Give a function to call between sweeps: signals take effect when it is called, and after the block.
 
-    A second signal of the same kind does not wait. Where signals do not arrive, in other threads than the first,
-    nothing changes.
+    A second signal of the same kind takes effect at once. In other threads than the main one, where signals do not
+    arrive, nothing changes.
     """
     if threading.current_thread() is not threading.main_thread():
         yield lambda: None

@@ -1,11 +1,11 @@
-"""A progress bar per chain, wherever the chains run.
+"""Progress of running chains, shown as bars in a terminal or a notebook.
 
 Chains may run in other processes, so each writes its count of sweeps into a small memory-mapped file, and a
-thread of the parent reads the file and redraws the bars. A chain on another machine finds no file and is silent.
+thread of the parent reads the file and redraws the bars. A chain on another machine finds no file and has no bar.
 
-While they sample, chains also note mean and variance of a few quantities over every 32nd part of their draws. From
-these the parent has the plain R-hat of half chains (Gelman et al. 2013, section 11.4), as far as they have come: a
-first sign of how well they agree. The verdict is that of all draws, in the end.
+While they sample, chains also write mean and variance of a few quantities over each 32nd part of their draws. From
+these the parent computes the plain R-hat of half chains (Gelman et al. 2013, section 11.4) of the draws so far: an
+early sign of how well the chains agree. Convergence is judged from all draws, when the run is complete.
 """
 
 from __future__ import annotations
@@ -27,24 +27,35 @@ import numpy.typing as npt
 
 from markovblanket.contracts import Array, Draw
 
-INTERVAL = 0.2
-SLICES = 32
-# Seconds without a sweep before the bars tell what may be the reason.
-PATIENCE = 3.0
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.progress import Progress
+
+# Seconds between two drawings of the bars.
+REDRAW_SECONDS = 0.2
+# The draws of a chain are divided into so many slices for R-hat while it runs.
+SLICES_PER_CHAIN = 32
+# Seconds without a sweep after which the bars say why that may be.
+PATIENCE_SECONDS = 3.0
+
+Clock = Callable[[], float]
+
+
+# Files by which chains report -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Counts of sweeps, one per chain, and moments of its draws; ``path`` is None for a silent run."""
+    """Files in which chains report sweeps done and moments of draws; ``path`` is None for a run without bars."""
 
     chains: int
     path: str | None = None
-    draws: int = SLICES
+    draws: int = SLICES_PER_CHAIN
 
     @classmethod
     @contextmanager
     def open(cls, chains: int, warmup: int, sweeps: int, draws: int, visible: bool) -> Iterator[Board]:
-        """A board for a run, with its bars if ``visible`` and somebody is watching."""
+        """Give a board for a run; its bars are shown if ``visible`` and there is a terminal or a notebook."""
         shown = bars() if visible else None
         if shown is None:
             yield cls(chains)
@@ -57,43 +68,43 @@ class Board:
                 yield board
 
     def counts(self) -> npt.NDArray[np.int64]:
-        """Sweeps done by each chain so far."""
+        """Return the number of sweeps that each chain has done."""
         if self.path is None:
             return np.zeros(self.chains, dtype=np.int64)
         return np.fromfile(self.path, dtype=np.int64)
 
     def ticker(self, chain: int) -> Callable[[int], None]:
-        """The function by which a chain tells how many sweeps it has done."""
+        """Return the function by which a chain reports how many sweeps it has done."""
         if self.path is None or not Path(self.path).exists():
             return lambda count: None
         counts = np.memmap(self.path, dtype=np.int64, mode="r+", shape=(self.chains,))
         return lambda count: counts.__setitem__(chain, count)
 
     def watcher(self, chain: int) -> Callable[[Draw], None]:
-        """The function by which a chain shows the draws that it keeps."""
+        """Return the function by which a chain reports each draw that it keeps."""
         if self.path is None or not Path(self.path).exists():
             return lambda draw: None
         return Slices(Path(f"{self.path}.{chain}"), self.slice).add
 
     @property
     def slice(self) -> int:
-        """Draws in a slice."""
-        return max(1, self.draws // SLICES)
+        """Number of draws in a slice."""
+        return max(1, self.draws // SLICES_PER_CHAIN)
 
     def worst_rhat(self) -> float:
-        """The largest R-hat of what is watched, as far as the chains have come; NaN before that can be told."""
+        """Return the largest R-hat of the watched quantities over the draws so far; NaN if there are too few."""
         files = (Path(f"{self.path}.{chain}") for chain in range(self.chains))
         return _worst_rhat([_moments_in(file) for file in files if file.exists()], self.slice)
 
 
 @contextmanager
 def counted(total: int, visible: bool, label: str, unit: str) -> Iterator[Callable[[int], None]]:
-    """The function by which one who hands out work tells how much of it is done; with a bar if ``visible``."""
+    """Give the function that reports how much of ``total`` is done; with a bar if ``visible``."""
     shown = bars(label, unit) if visible else None
     if shown is None:
         yield lambda count: None
         return
-    work = Chain(total, 0)
+    work = ChainProgress(total, 0)
 
     def reach(count: int) -> None:
         work.reach(count)
@@ -108,20 +119,20 @@ def counted(total: int, visible: bool, label: str, unit: str) -> Iterator[Callab
 
 
 def _watched(draw: Draw) -> Array:
-    """A few quantities that every run reports: the diagonal of W11, explained variances, hyperparameters."""
+    """Return the quantities watched while chains run: diagonal of W11, explained variances, hyperparameters."""
     return np.concatenate([np.diagonal(draw.W11), draw.explained, *(np.ravel(h) for h in draw.hyper.values())])
 
 
 @dataclass
 class Slices:
-    """Moments of what is watched over every ``size`` draws of a chain, written to a file of its own."""
+    """Mean and variance of the watched quantities over every ``size`` draws of one chain, written to its file."""
 
     path: Path
     size: int
     held: list[Array] = field(default_factory=list, init=False)
 
     def add(self, draw: Draw) -> None:
-        """Take the next draw; write the slice that it completes."""
+        """Add the next draw; if it completes a slice, write the moments of this slice."""
         self.held.append(_watched(draw))
         if len(self.held) < self.size:
             return
@@ -132,46 +143,46 @@ class Slices:
 
 
 def _moments_in(file: Path) -> Array:
-    """Means and variances of slices: (slice, 2, quantity)."""
+    """Read the means and variances of the slices of one chain: (slice, 2, quantity)."""
     numbers = np.frombuffer(file.read_bytes()[: file.stat().st_size // 8 * 8])
     if not numbers.size:
         return np.empty((0, 2, 0))
     count = int(numbers[0])
-    whole = numbers.size // (1 + 2 * count)  # the last one may be half written
+    whole = numbers.size // (1 + 2 * count)  # the last slice may be incomplete
     return numbers[: whole * (1 + 2 * count)].reshape(whole, -1)[:, 1:].reshape(whole, 2, count)
 
 
 def _worst_rhat(chains: Sequence[Array], size: int) -> float:
-    """The largest split R-hat of chains given by the moments of their slices of ``size`` draws; NaN of none.
+    """Return the largest split R-hat, from moments of slices of ``size`` draws; NaN if there are too few.
 
     >>> still = np.ones((8, 2, 1))
-    >>> _worst_rhat([still, still], 10), round(worst_rhat([still, still + [[3.0], [0.0]]], 10), 2)
+    >>> _worst_rhat([still, still], 10), round(_worst_rhat([still, still + [[3.0], [0.0]]], 10), 2)
     (1.0, 1.97)
     """
     halves = [half for moments in chains for half in _halved(moments)]
     if not halves:
         return float("nan")
-    n = size * np.mean([len(half) for half in halves])  # chains that wait for their turn have come less far
+    n = size * np.mean([len(half) for half in halves])  # chains may have different numbers of slices
     means = np.array([half[:, 0].mean(axis=0) for half in halves])
     within = np.mean([half[:, 1].mean(axis=0) + half[:, 0].var(axis=0) for half in halves], axis=0)
-    moving = within > 0  # fixed hyperparameters tell nothing
+    moving = within > 0  # fixed hyperparameters have no R-hat
     squares = (n - 1) / n * (1 + means.var(axis=0, ddof=1)[moving] / within[moving])
     return float(np.sqrt(squares.max(initial=1.0)))
 
 
 def _halved(moments: Array) -> Iterable[Array]:
-    """The first and the second half of a chain; nothing if it has fewer than two slices."""
+    """Return the first and the second half of a chain; nothing if it has fewer than two slices."""
     half = len(moments) // 2
     return (moments[:half], moments[-half:]) if half else ()
 
 
-# What is drawn ------------------------------------------------------------------------------------------
+# The display ------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def _watch(shown: Bars, board: Board, warmup: int, sweeps: int) -> Iterator[None]:
-    """Redraw from a thread until the block ends; a chain that is not done by then has been stopped."""
-    chains, begun = [Chain(sweeps, warmup) for _ in range(board.chains)], time.monotonic()
+    """Redraw the bars from a thread until the block ends; chains that are not done by then have been stopped."""
+    chains, begun = [ChainProgress(sweeps, warmup) for _ in range(board.chains)], time.monotonic()
     done = threading.Event()
 
     def redraw() -> None:
@@ -181,7 +192,7 @@ def _watch(shown: Bars, board: Board, warmup: int, sweeps: int) -> Iterator[None
         shown.show(chains, _line(chains, time.monotonic() - begun, board.worst_rhat()))
 
     def loop() -> None:
-        while not done.wait(INTERVAL):
+        while not done.wait(REDRAW_SECONDS):
             redraw()
 
     thread = threading.Thread(target=loop, daemon=True)
@@ -195,23 +206,19 @@ def _watch(shown: Bars, board: Board, warmup: int, sweeps: int) -> Iterator[None
         redraw()
 
 
-def _line(chains: Sequence[Chain], waited: float, rhat: float) -> str:
-    """About all chains: why there is no sweep yet, or how well they agree."""
-    if waited > PATIENCE and not any(chain.speed for chain in chains):
-        return "no sweep yet: the first run after an installation compiles for a minute or two"
+def _line(chains: Sequence[ChainProgress], waited: float, rhat: float) -> str:
+    """Return the line below the bars: why no chain has advanced yet, or how well the chains agree."""
+    if waited > PATIENCE_SECONDS and not any(chain.speed for chain in chains):
+        return "no iteration yet: the first run after installing compiles for a minute or two"
     return "" if np.isnan(rhat) else f"worst R-hat so far {rhat:.3f}"
 
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.progress import Progress
-
-Clock = Callable[[], float]
-
-
 @dataclass
-class Chain:
-    """How far one chain is, and how fast it was while it was its turn."""
+class ChainProgress:
+    """Sweeps that one chain has done, and the time that it took for them.
+
+    A chain that waits for a free process takes no time.
+    """
 
     sweeps: int
     warmup: int
@@ -223,11 +230,11 @@ class Chain:
     seen: float = field(init=False)
 
     def __post_init__(self) -> None:
-        """The clock runs."""
+        """Start the clock of this chain."""
         self.seen = self.clock()
 
     def reach(self, count: int) -> None:
-        """Note how many sweeps are done; time without one was another chain's."""
+        """Note how many sweeps are done; time without a new one counts as waiting."""
         now = self.clock()
         self.begin = count if self.begin is None else self.begin
         self.busy += now - self.seen if count > self.count else 0.0
@@ -235,36 +242,36 @@ class Chain:
 
     @property
     def phase(self) -> str:
-        """In a word."""
+        """One of "warm-up", "sampling", "done" and "stopped"."""
         if self.count >= self.sweeps:
             return "done"
         return "stopped" if self.stopped else "warm-up" if self.count < self.warmup else "sampling"
 
     @property
     def speed(self) -> float:
-        """Sweeps in a second; 0 before that can be told."""
+        """Sweeps per second; 0 while that is unknown."""
         return (self.count - (self.begin or 0)) / self.busy if self.busy else 0.0
 
     @property
     def left(self) -> float | None:
-        """Seconds of its own that a chain still needs."""
+        """Seconds that the chain still needs; None while that is unknown."""
         return (self.sweeps - self.count) / self.speed if self.speed else None
 
 
 class Bars(Protocol):
-    """What shows chains."""
+    """A display of the progress of chains."""
 
-    def show(self, chains: Sequence[Chain], agreement: str) -> None:
-        """Show how far they are, and a line about all of them."""
+    def show(self, chains: Sequence[ChainProgress], agreement: str) -> None:
+        """Show the progress of each chain, and a line about all of them."""
 
     def close(self) -> None:
-        """Leave what was shown last."""
+        """End the display; what was shown last stays."""
 
 
-def bars(label: str = "chain {}", unit: str = "sweeps") -> Bars | None:
-    """Where somebody is watching: in a notebook, or on a terminal at standard error; else None.
+def bars(label: str = "chain {}", unit: str = "iterations") -> Bars | None:
+    """Return a display in a notebook, or in a terminal at standard error; None if there is neither.
 
-    Each is labelled with its number.
+    ``label`` becomes the label of a bar by the number of its chain.
     """
     if in_notebook():
         return NotebookBars(label, unit)
@@ -278,7 +285,7 @@ def bars(label: str = "chain {}", unit: str = "sweeps") -> Bars | None:
 
 
 def in_notebook() -> bool:
-    """Whether what is displayed goes to a front end with pages, such as Jupyter's."""
+    """Whether this is a notebook, such as one of Jupyter, Colab or Databricks."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     kind = type(shell)
     return (
@@ -289,15 +296,15 @@ def in_notebook() -> bool:
 
 
 class NotebookBars:
-    """One area of the cell's output; it stays as it was shown last."""
+    """Bars in one area of the output of a notebook's cell."""
 
-    def __init__(self, label: str = "chain {}", unit: str = "sweeps") -> None:
+    def __init__(self, label: str = "chain {}", unit: str = "iterations") -> None:
         self.handle: Any = None
         self.names = label, unit
 
-    def show(self, chains: Sequence[Chain], agreement: str) -> None:
-        """Draw the area, or draw it anew."""
-        ipython: Any = import_module("IPython.display")  # there is one, or this would be no notebook
+    def show(self, chains: Sequence[ChainProgress], agreement: str) -> None:
+        """Draw the area, or update it."""
+        ipython: Any = import_module("IPython.display")  # a notebook has IPython
         shown = {
             "text/html": as_html(chains, agreement, *self.names),
             "text/plain": as_text(chains, agreement, *self.names),
@@ -308,24 +315,24 @@ class NotebookBars:
             self.handle.update(shown, raw=True)
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Do nothing: the output of a cell stays as it is."""
 
 
-def words(chain: Chain, unit: str = "sweeps") -> list[str]:
-    """Of one chain: its phase, how much is done, its speed, and the time that it took or still needs."""
+def words(chain: ChainProgress, unit: str = "iterations") -> list[str]:
+    """Describe one chain: phase, percentage, speed, and the time that it took or still needs."""
     speed = f"{rate(chain)} {unit}/s" if chain.speed else ""
     over = chain.phase in ("done", "stopped")
     time = f"in {clock_time(chain.busy)}" if over else f"{clock_time(chain.left)} left"
     return [chain.phase, f"{100 * chain.count / chain.sweeps:.0f} %", speed, time]
 
 
-def rate(chain: Chain) -> str:
-    """Sweeps in a second, with a digit more if there are few."""
+def rate(chain: ChainProgress) -> str:
+    """Return sweeps per second as text, with a decimal if there are fewer than ten."""
     return f"{chain.speed:,.{0 if chain.speed >= 10 else 1}f}" if chain.speed else ""
 
 
 def clock_time(seconds: float | None) -> str:
-    """As a clock has it.
+    """Return a duration as hours, minutes and seconds.
 
     >>> clock_time(75.2), clock_time(4000), clock_time(None)
     ('1:15', '1:06:40', '–:––')
@@ -336,15 +343,19 @@ def clock_time(seconds: float | None) -> str:
     return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
 
 
-def as_text(chains: Sequence[Chain], agreement: str, label: str = "chain {}", unit: str = "sweeps") -> str:
-    """A line per chain, for those who see no pages."""
-    told = (", ".join(filter(None, words(chain, unit))) for chain in chains)
-    lines = [f"{label.format(k)}: {text}" for k, text in enumerate(told, start=1)]
+def as_text(
+    chains: Sequence[ChainProgress], agreement: str, label: str = "chain {}", unit: str = "iterations"
+) -> str:
+    """Return the progress as plain text, a line per chain."""
+    described = (", ".join(filter(None, words(chain, unit))) for chain in chains)
+    lines = [f"{label.format(k)}: {text}" for k, text in enumerate(described, start=1)]
     return "\n".join([*lines, *filter(None, [agreement])])
 
 
-def as_html(chains: Sequence[Chain], agreement: str, label: str = "chain {}", unit: str = "sweeps") -> str:
-    """A row per chain, in the colours of the notebook."""
+def as_html(
+    chains: Sequence[ChainProgress], agreement: str, label: str = "chain {}", unit: str = "iterations"
+) -> str:
+    """Return the progress as an HTML table, a row per chain."""
     cell = '<td style="text-align:left;padding:0 .8em 0 0;white-space:nowrap;">'
     rows = []
     for k, chain in enumerate(chains, start=1):
@@ -359,16 +370,16 @@ def as_html(chains: Sequence[Chain], agreement: str, label: str = "chain {}", un
 
 
 class TerminalBars:
-    """Rich's bars, with a line below that is about all chains together."""
+    """Bars in a terminal, drawn by rich, with a line below about all chains."""
 
-    def __init__(self, console: Any, label: str = "chain {}", unit: str = "sweeps") -> None:
+    def __init__(self, console: Any, label: str = "chain {}", unit: str = "iterations") -> None:
         self.agreement, self.label = "", label
         self.progress = terminal_progress(console, lambda: self.agreement, unit)
 
-    def show(self, chains: Sequence[Chain], agreement: str) -> None:
-        """Tell rich how far they are; it redraws by itself."""
+    def show(self, chains: Sequence[ChainProgress], agreement: str) -> None:
+        """Update rich's bars, which rich redraws by itself."""
         self.agreement = agreement
-        self.progress.start()  # once more does nothing
+        self.progress.start()  # does nothing after the first time
         for k, chain in enumerate(chains):
             if k == len(self.progress.tasks):
                 self.progress.add_task(self.label.format(k + 1), total=chain.sweeps, phase="", rate="")
@@ -376,12 +387,12 @@ class TerminalBars:
             self.progress.update(task, completed=chain.count, phase=chain.phase, rate=rate(chain))
 
     def close(self) -> None:
-        """Draw once more, and give the screen back."""
+        """Draw the bars once more, and end the display."""
         self.progress.stop()
 
 
 def terminal_progress(console: Any, line: Callable[[], str], unit: str) -> Progress:
-    """Of rich, with the columns of a chain, and the line below."""
+    """Return rich's progress display with the columns of a chain, and ``line()`` below."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     class WithLine(Progress):
@@ -392,7 +403,7 @@ def terminal_progress(console: Any, line: Callable[[], str], unit: str) -> Progr
     return WithLine(
         TextColumn("{task.description}"),
         BarColumn(bar_width=16),
-        TextColumn("{task.fields[phase]:<8} {task.percentage:>3.0f}%  {task.fields[rate]:>7} " + f"{unit}/s"),
+        TextColumn("{task.fields[phase]:<8} {task.percentage:>3.0f}% {task.fields[rate]:>6} " + f"{unit}/s"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         TextColumn("left"),

@@ -1,4 +1,4 @@
-"""Running: a chain warms up, then is a stream of draws; many chains, each with a generator of its own."""
+"""Runs of several chains in parallel: how long they run, their warm-up and sampling, snapshots and progress."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ from markovblanket.chains.streaming import Moments
 from markovblanket.contracts import Array, Draw, Problem, Sampler, Store
 from markovblanket.model.sweep import Blanket
 
-# How many numbers of latent columns a chain keeps, or up to twice as many, but not of fewer draws than so many.
-LATENT_NUMBERS, LATENT_LEAST = 2**22, 5
-# No run is longer: what is larger is a slip of the pen, and would end in arrays that nobody can have.
-MOST = 2**31 - 1
+# A chain keeps latent columns of so many draws that these have about so many numbers (up to twice as many), but of
+# at least so many draws.
+LATENT_NUMBERS, LEAST_LATENT_DRAWS = 2**22, 5
+# Larger counts are mistakes, and would need arrays larger than any memory.
+LARGEST_COUNT = 2**31 - 1
+# Names of the two phases of a chain in its snapshots.
 WARMUP, SAMPLING = "warmup", "sampling"
 
 
@@ -35,46 +37,50 @@ class Schedule:
     thin: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse empty schedules."""
+        """Refuse counts that are too small, too large or no whole numbers."""
         for name, least in (("warmup", 0), ("draws", 1), ("thin", 1)):
             require_count(name, getattr(self, name), least)
 
     @property
     def sweeps(self) -> int:
-        """All sweeps of a chain."""
+        """The number of sweeps of a chain, warm-up included."""
         return int(self.warmup + self.draws * self.thin)
 
     @property
     def doubled(self) -> Schedule:
-        """With twice as many draws."""
+        """A schedule with twice as many draws."""
         return replace(self, draws=2 * self.draws)
 
     def latent_every(self, cells: int) -> int:
-        """Of so many draws one also keeps its latent columns: all if they are small, a handful if they are not.
+        """Return k such that every k-th draw keeps its latent columns, which have ``cells`` numbers.
 
-        A power of two, so that of a longer run these are among the same ones.
+        It is 1 if they are small. It is a power of two, so that the draws that keep them in a longer run, which
+        keeps fewer, have kept them already.
         """
-        room = max(LATENT_LEAST, LATENT_NUMBERS // cells)
-        return 2 ** int(math.log2(max(1.0, self.draws / room)))
+        most = max(LEAST_LATENT_DRAWS, LATENT_NUMBERS // cells)
+        return 2 ** int(math.log2(max(1.0, self.draws / most)))
 
 
 def require_count(name: str, value: object, least: int) -> None:
-    """Refuse what is not a whole number of at least ``least``, and of this world."""
+    """Refuse a value that is not a whole number between ``least`` and :data:`LARGEST_COUNT`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"{name}={value!r}: must be a whole number, at least {least}")
-    if value > MOST:
-        raise ValueError(f"{name}={value!r}: must be a whole number, at most {MOST}")
+    if value > LARGEST_COUNT:
+        raise ValueError(f"{name}={value!r}: must be a whole number, at most {LARGEST_COUNT}")
 
 
 def require_jobs(n_jobs: object) -> None:
-    """Refuse what is no number of processes; as in joblib, negative ones count from all cores downwards."""
+    """Refuse an ``n_jobs`` that joblib would not take; negative numbers count down from the number of cores."""
     whole = isinstance(n_jobs, int | np.integer) and not isinstance(n_jobs, bool)
     if n_jobs is not None and (not whole or n_jobs == 0):
         raise ValueError(f"n_jobs={n_jobs!r}: must be a whole number other than 0, or None")
 
 
+# One chain --------------------------------------------------------------------------------------------
+
+
 def _warm_up(chain: Chain, sampler: Sampler[Any], warmup: int) -> Iterator[Chain]:
-    """The chain after each sweep of the warm-up that it still has before it."""
+    """Yield the chain after each remaining sweep of its warm-up."""
     while chain.count < warmup:
         state, _ = sampler.sweep(chain.rng, chain.state)
         chain = replace(chain, state=state, count=chain.count + 1)
@@ -82,7 +88,7 @@ def _warm_up(chain: Chain, sampler: Sampler[Any], warmup: int) -> Iterator[Chain
 
 
 def _sample(chain: Chain, sampler: Sampler[Any], schedule: Schedule) -> Iterator[tuple[Chain, Draw | None]]:
-    """The chain after each sweep that is left: with a draw where one is kept, otherwise None."""
+    """Yield the chain after each remaining sweep, with a draw if one is kept, otherwise with None."""
     while chain.count < schedule.sweeps:
         state, info = sampler.sweep(chain.rng, chain.state)
         chain = replace(chain, state=state, count=chain.count + 1)
@@ -91,14 +97,14 @@ def _sample(chain: Chain, sampler: Sampler[Any], schedule: Schedule) -> Iterator
 
 
 def _thinned(draw: Draw, number: int, schedule: Schedule) -> Draw:
-    """The draw, with its latent columns if it is one of those that keep them; draws are counted from 1."""
+    """Return the draw, without its latent columns unless it keeps them; draws are counted from 1."""
     if draw.latent is None or number % schedule.latent_every(draw.latent.size) == 0:
         return draw
     return replace(draw, latent=None)
 
 
 def still_kept(record: Record, schedule: Schedule) -> Record:
-    """What a store had packed, without the latent columns that a longer run does not keep."""
+    """Return the record of a store without the latent columns that a longer schedule does not keep."""
 
     def kept(name: str) -> bool:
         where, _, number = name.rpartition(".")
@@ -107,8 +113,8 @@ def still_kept(record: Record, schedule: Schedule) -> Record:
     return {name: array for name, array in record.items() if kept(name)}
 
 
-# One BLAS thread in both rounds: more are slower for these thin products, and would make the last bits depend on
-# the number of cores.
+# Warm-up and sampling use one BLAS thread: more are slower for these thin products, and would make the last bits
+# depend on the number of cores.
 
 
 def _warm_chain(
@@ -120,11 +126,11 @@ def _warm_chain(
     watch: bool,
     saver: Saver | None = None,
 ) -> Chain:
-    """A chain after its warm-up; if ``watch``, with moments of the states of its later half, or of the start."""
+    """Return a chain after its warm-up; with ``watch``, it has the moments of the second half of that."""
     tick, save = board.ticker(number), saving(saver, number, WARMUP)
     with one_thread, between_sweeps() as act_on_signals:
         last = save.last()
-        chain = _begun(seed, sampler, schedule, watch) if last is None else Chain.unpack(last)
+        chain = _started(seed, sampler, schedule, watch) if last is None else Chain.unpack(last)
         for chain in _warm_up(chain, sampler, schedule.warmup):  # noqa: B020
             if chain.moments is not None and 2 * chain.count > schedule.warmup:
                 chain.moments.add(sampler.cross(chain.state))
@@ -136,8 +142,8 @@ def _warm_chain(
     return chain
 
 
-def _begun(seed: np.random.SeedSequence, sampler: Sampler[Any], schedule: Schedule, watch: bool) -> Chain:
-    """A chain at its over-dispersed start; if ``watch``, with moments, which see it if there is nothing later."""
+def _started(seed: np.random.SeedSequence, sampler: Sampler[Any], schedule: Schedule, watch: bool) -> Chain:
+    """Return a chain at its over-dispersed initial state, which enters its moments if there is no warm-up."""
     rng = np.random.default_rng(seed)
     state = sampler.start(rng)
     moments = Moments.empty(sampler.cross(state).shape) if watch else None
@@ -155,7 +161,7 @@ def _sample_chain(
     number: int,
     saver: Saver | None = None,
 ) -> dict[str, Array]:
-    """What the store collected of the draws of one chain, by name."""
+    """Sample one chain, and return the arrays that its store has collected, by name."""
     tick, watch, save = board.ticker(number), board.watcher(number), saving(saver, number, SAMPLING)
 
     def record() -> Record:
@@ -177,6 +183,9 @@ def _sample_chain(
     return store.collect()
 
 
+# Several chains ---------------------------------------------------------------------------------------
+
+
 def run(
     problem: Problem | Sampler[Any],
     schedule: Schedule,
@@ -188,13 +197,13 @@ def run(
     keep: Keep | None = None,
     saver: Saver | None = None,
 ) -> dict[str, Array]:
-    """Independent chains, in parallel by joblib; arrays of draws are (chain, draw, ...).
+    """Run independent chains in parallel by joblib, and return arrays of draws, (chain, draw, ...), by name.
 
-    A problem is run by the blanket's own sampler; any other sampler is run as it is. All chains warm up before the
-    first one samples, so that ``keep`` (by default every draw, in memory) can learn from all of them what is worth
-    keeping. The numbers depend on ``seed`` alone, not on ``n_jobs``, the backend or what is kept, nor on a
-    ``saver``, which takes snapshots of the chains, and from which they go on if it has some. If a process is lost,
-    all is done again, or goes on from the snapshots.
+    A problem is given to the sampler :class:`Blanket`; any other sampler is used as it is. All chains warm up
+    before the first one samples, so that ``keep`` (by default every draw, in memory) can decide from all of them
+    what to keep. The numbers depend on ``seed`` alone, not on ``n_jobs``, the backend, what is kept, or a
+    ``saver``. A saver takes snapshots of the chains; if it has some already, the chains continue from these. If a
+    process is lost, the run is repeated, or continues from the snapshots.
     """
     require_count("chains", chains, 1)
     require_jobs(n_jobs)
@@ -214,7 +223,7 @@ def _side_by_side(
     n_jobs: int | None,
     progress: bool,
 ) -> dict[str, Array]:
-    """A chain for each seed, all warmed up before the first one samples."""
+    """Run a chain for each seed; all of them warm up before the first one samples."""
     bars = Board.open(len(seeds), schedule.warmup, schedule.sweeps, schedule.draws, progress)
     with one_thread, bars as board, shipped(sampler), joblib.Parallel(n_jobs=n_jobs) as parallel:
         warm = parallel(
@@ -223,7 +232,7 @@ def _side_by_side(
         )
         stores = keep.stores(warm)
         warm = [replace(one, moments=None) for one in warm]
-        records = parallel(  # what a chain has used is let go with it
+        records = parallel(  # pop: the memory of a chain is freed when it is done
             joblib.delayed(_sample_chain)(warm.pop(0), sampler, schedule, stores.pop(0), board, chain, saver)
             for chain in range(len(seeds))
         )

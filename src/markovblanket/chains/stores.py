@@ -1,7 +1,7 @@
-"""Where the draws of a chain go: all into memory, or into statistics of bounded size.
+"""Stores of draws: every draw in memory, or statistics of every edge with the draws of a few.
 
 A *store* takes the draws of one chain. A *keep* makes the stores of all chains, once these have warmed up, and
-puts together what they collected.
+puts together what they have collected.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from markovblanket.chains.snapshots import Record, inside, part
 from markovblanket.chains.streaming import Bins, EdgeStream, Layout, Moments, merge
 from markovblanket.contracts import Array, ChainState, Draw
 
-# The axes of each quantity after (chain, draw); what is not here is a number per draw.
+# The axes of each quantity after (chain, draw); any other quantity is one number per draw.
 AXES = {
     "W11": ("query", "query_other"),
     "W12": ("query", "variable"),
@@ -27,18 +27,19 @@ AXES = {
     "kept_weight": ("edge",),
     "kept_partial_correlation": ("edge",),
 }
+# Quantities that tell how much work a draw took.
 EFFORT = ("iterations", "residual", "scale_factor", "proposals", "rejections")
-# Streamed statistics carry this before their names; ``kept`` among them are the positions of the kept edges.
-STREAM = "stream_"
-# Without a wish, so many edges keep their draws beside the statistics of all.
-KEPT_EDGES = 200
+# The names of streamed statistics begin with this; the one named ``kept`` has the positions of the kept edges.
+STREAM_PREFIX = "stream_"
+# Number of edges whose draws are kept by default, beside the statistics of all edges.
+DEFAULT_KEPT_EDGES = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A chain as it stands after ``count`` sweeps: its generator, its state.
+    """A chain after ``count`` sweeps: its random generator and its state.
 
-    After its warm-up, it has the moments of the later half of that, if asked for.
+    During and after the warm-up it may also have the moments of the states of the second half of the warm-up.
     """
 
     rng: np.random.Generator
@@ -47,14 +48,14 @@ class Chain:
     count: int = 0
 
     def pack(self) -> Record:
-        """For a snapshot."""
+        """Return the chain as named arrays, for a snapshot."""
         place = {"count": np.asarray(self.count), "rng": snapshots.from_generator(self.rng)}
         moments = {} if self.moments is None else self.moments.pack()
         return place | inside("state", snapshots.from_state(self.state)) | inside("moments", moments)
 
     @classmethod
     def unpack(cls, record: Record) -> Chain:
-        """As it was."""
+        """Return the chain of a snapshot."""
         moments = part("moments", record)
         return cls(
             snapshots.to_generator(snapshots.entry(record, "rng")),
@@ -65,21 +66,21 @@ class Chain:
 
 
 class Keep(Protocol):
-    """What is kept of all chains."""
+    """What a run keeps of its draws: makes a store for each chain, and merges what they collect."""
 
     @property
     def watches(self) -> bool:
-        """Whether the moments of the warm-up are needed."""
+        """Whether the stores need the moments of the warm-up."""
 
     def stores(self, chains: Sequence[Chain]) -> list[Any]:
-        """A store for each chain."""
+        """Return a store for each chain, after the warm-up."""
 
     def gather(self, records: list[Record]) -> Record:
-        """What the chains collected, put together; arrays of draws are (chain, draw, ...)."""
+        """Merge what the stores have collected; arrays of draws become (chain, draw, ...)."""
 
 
 def quantities(draw: Draw) -> dict[str, Array | float]:
-    """The named quantities of a draw that are kept."""
+    """Return the quantities of a draw that are kept, by name."""
     matrices = {name: getattr(draw, name) for name in ("W11", "W12", "W22_diagonal", "explained")}
     return {**matrices, **{name: getattr(draw.info, name) for name in EFFORT}, **draw.hyper}
 
@@ -89,7 +90,7 @@ def quantities(draw: Draw) -> dict[str, Array | float]:
 
 @dataclass
 class MemoryStore:
-    """Every draw in memory, in arrays allocated once."""
+    """A store of every draw in memory, in arrays allocated once."""
 
     draws: int
     arrays: dict[str, Array] = field(default_factory=dict, init=False)
@@ -97,11 +98,11 @@ class MemoryStore:
     filled: int = field(default=0, init=False)
 
     def append(self, draw: Draw) -> None:
-        """Take the next draw."""
+        """Add the next draw of the chain."""
         self.take(quantities(draw), draw.latent)
 
     def take(self, kept: Mapping[str, Array | float], latent: Array | None) -> None:
-        """Take the named quantities of the next draw."""
+        """Add the named quantities of the next draw, and its latent columns if it keeps them."""
         if not self.arrays:
             self.arrays = {name: np.empty((self.draws, *np.shape(value))) for name, value in kept.items()}
         for name, value in kept.items():
@@ -111,23 +112,23 @@ class MemoryStore:
             self.latent[self.filled] = latent
 
     def collect(self) -> Record:
-        """The draws so far, by name; the first axis counts draws, for ``latent`` those that brought it."""
+        """Return the draws so far, by name, draws along the first axis; ``latent`` only has those that keep it."""
         return self.first(self.filled)
 
     def first(self, draws: int) -> Record:
-        """As :meth:`collect`, of the first draws."""
+        """Return the first ``draws`` draws, in the form of :meth:`collect`."""
         latent = [columns for number, columns in self.latent.items() if number <= draws]
         kept = {name: array[:draws] for name, array in self.arrays.items()}
         return kept | ({"latent": np.stack(latent)} if latent else {})
 
     def pack(self) -> Record:
-        """For a snapshot; latent columns go by the number of their draw, the first being 1."""
+        """Return the store as named arrays, for a snapshot; latent columns by the number of their draw, from 1."""
         latent = {str(number): columns for number, columns in self.latent.items()}
         kept = {name: array[: self.filled] for name, array in self.arrays.items()}
         return {"filled": np.asarray(self.filled), **inside("arrays", kept), **inside("latent", latent)}
 
     def unpack(self, record: Record) -> None:
-        """Go on from there, perhaps with room for more draws than there was."""
+        """Continue from a snapshot, which may be of a run with fewer draws."""
         self.filled = int(snapshots.entry(record, "filled"))
         for name, kept in part("arrays", record).items():
             self.arrays[name] = np.empty((self.draws, *kept.shape[1:]))
@@ -137,26 +138,26 @@ class MemoryStore:
 
 @dataclass(frozen=True, slots=True)
 class KeepDraws:
-    """Every draw in memory."""
+    """Keep every draw of all chains in memory."""
 
     draws: int
     watches: bool = field(default=False, init=False)
 
     def stores(self, chains: Sequence[Chain]) -> list[MemoryStore]:
-        """One for each chain."""
+        """Return an empty store for each chain."""
         return [MemoryStore(self.draws) for _ in chains]
 
     def gather(self, records: list[Record]) -> Record:
-        """Chains along the first axis."""
+        """Stack the arrays of the chains along a new first axis."""
         return {name: np.stack([record.pop(name) for record in records]) for name in list(records[0])}
 
 
-# Statistics of every edge, the draws of a few -----------------------------------------------------------
+# Statistics of every edge, draws of a few -----------------------------------------------------------
 
 
 @dataclass
 class SummaryStore:
-    """Streamed statistics of every edge; draws of the few ``edges`` (k x 2), of W11 and of all that is small."""
+    """A store of statistics of every edge, and of draws of a few ``edges`` (k x 2) and small quantities."""
 
     draws: int
     bins: Bins
@@ -165,11 +166,11 @@ class SummaryStore:
     memory: MemoryStore = field(init=False)
 
     def __post_init__(self) -> None:
-        """Both empty."""
+        """Begin with empty statistics and no draws."""
         self.stream, self.memory = EdgeStream(Layout(self.draws), self.bins), MemoryStore(self.draws)
 
     def append(self, draw: Draw) -> None:
-        """Take the next draw."""
+        """Add the next draw of the chain."""
         i, j = self.edges.T
         weight = draw.W12[i, j]
         partial = -weight / np.sqrt(draw.W11[i, i] * draw.W22_diagonal[j])
@@ -178,40 +179,41 @@ class SummaryStore:
         self.stream.add(draw)
 
     def collect(self) -> Record:
-        """Small draws by name; statistics by name, marked as such."""
+        """Return draws by name, and statistics by name with the prefix :data:`STREAM_PREFIX`."""
         statistics = self.stream.collect() | {"kept": self.edges}
-        return self.memory.collect() | {STREAM + name: array for name, array in statistics.items()}
+        return self.memory.collect() | {STREAM_PREFIX + name: array for name, array in statistics.items()}
 
     def pack(self) -> Record:
-        """For a snapshot."""
+        """Return the store as named arrays, for a snapshot."""
         return inside("memory", self.memory.pack()) | inside("stream", self.stream.pack())
 
     def unpack(self, record: Record) -> None:
-        """Go on from there."""
+        """Continue from a snapshot of this store."""
         self.memory.unpack(part("memory", record))
         self.stream.unpack(part("stream", record))
 
 
 @dataclass(frozen=True, eq=False)
 class KeepSummary:
-    """Streamed statistics of every edge, and the draws of ``edges``: by default of the surest after warm-up."""
+    """Keep statistics of every edge, and the draws of ``edges``: by default of the surest after the warm-up."""
 
     draws: int
     edges: npt.NDArray[np.intp] | None = None
     watches: bool = field(default=True, init=False)
 
     def stores(self, chains: Sequence[Chain]) -> list[SummaryStore]:
-        """Chains share bins and edges, so that their statistics can be merged."""
+        """Return a store for each chain; all share bins and kept edges, so that their statistics can be merged."""
         moments = Moments.pooled([one.moments for one in chains if one.moments is not None])
-        edges = moments.surest(KEPT_EDGES) if self.edges is None else self.edges
+        edges = moments.surest(DEFAULT_KEPT_EDGES) if self.edges is None else self.edges
         bins = moments.bins(Layout(self.draws).bins)
         return [SummaryStore(self.draws, bins, edges) for _ in chains]
 
     def gather(self, records: list[Record]) -> Record:
-        """Draws stacked, statistics merged."""
+        """Stack the draws of the chains, and merge their statistics."""
         streams = [
-            {name: record.pop(name) for name in list(record) if name.startswith(STREAM)} for record in records
+            {name: record.pop(name) for name in list(record) if name.startswith(STREAM_PREFIX)}
+            for record in records
         ]
-        parts = [{name.removeprefix(STREAM): part.pop(name) for name in list(part)} for part in streams]
+        parts = [{name.removeprefix(STREAM_PREFIX): part.pop(name) for name in list(part)} for part in streams]
         merged, stacked = merge(parts, self.draws), KeepDraws(self.draws).gather(records)
-        return stacked | {STREAM + name: array for name, array in merged.items()}
+        return stacked | {STREAM_PREFIX + name: array for name, array in merged.items()}

@@ -1,8 +1,10 @@
-"""What is remembered of every edge when its draws are not: counts, sums and a histogram, updated draw by draw.
+"""Streamed statistics of every edge: counts, sums and a histogram, updated draw by draw.
 
-The memory of a chain is O(pq), whatever its length. Weights are added up as differences ``d = w - centre`` from a
-centre that all chains share, so sums of squares do not cancel and those of chains and of halves simply add. The
-histogram has equal bins about the same centre; exact zeros are in none of them.
+The memory of a chain is O(pq), whatever its length. Weights are summed as differences ``d = w - centre`` from a
+centre that all chains share, so sums of squares do not cancel, and those of chains and of halves can be added. The
+histogram has bins of equal width about the same centre; exact zeros are in none of them. Centre and width come
+from the moments of the warm-up. For R-hat and effective sample sizes, :class:`Layout` divides a chain into halves
+and into batches.
 """
 
 from __future__ import annotations
@@ -18,13 +20,13 @@ from numba import njit
 
 from markovblanket.contracts import Array, Draw
 
-# Bins reach so many standard deviations of the warm-up to either side.
-REACH = 4.0
-# An edge with fewer nonzero draws of the warm-up than this, all chains together, takes its query's common scale.
-FEW = 20
+# Bins reach so many standard deviations, as seen in the warm-up, to either side of the centre.
+BIN_REACH_SDS = 4.0
+# An edge with fewer nonzero states in the warm-up, all chains together, takes the scale of its query variable.
+LEAST_NONZERO_STATES = 20
 
-# How statistics that all chains share are merged: histograms add, bins and kept edges are the same in all.
-TOGETHER: dict[str, np.ufunc | None] = {
+# Statistics that are merged over chains, and how: histograms are added; None if all chains have the same values.
+MERGED_STATISTICS: dict[str, np.ufunc | None] = {
     "histogram": np.add,
     "lowest": np.minimum,
     "highest": np.maximum,
@@ -34,20 +36,101 @@ TOGETHER: dict[str, np.ufunc | None] = {
     "first": None,
 }
 
-# Sums over a whole chain, besides those of its parts; those of the half batch at hand and of the one before.
-SUMS = ("partial_sum", "partial_squares", "coefficient_sum", "batch_sum", "batch_squares", "half_batch_squares")
-RUNNING = ("running", "held")
+# Sums over a whole chain, not separately over its halves.
+CHAIN_SUMS = (
+    "partial_sum",
+    "partial_squares",
+    "coefficient_sum",
+    "batch_sum",
+    "batch_squares",
+    "half_batch_squares",
+)
+# Sums over the current half batch, and over the one before.
+HALF_BATCH_SUMS = ("running", "held")
 
 Statistics = dict[str, npt.NDArray[Any]]
 Counts = npt.NDArray[np.unsignedinteger[Any]]
 
 
-# Warm-up ----------------------------------------------------------------------------------------------
+# Division of a chain ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The division of the ``draws`` draws of one chain into halves and batches, and the size of its histogram.
+
+    If the number is odd, the draw in the middle belongs to neither half. A batch has two halves, too; draws before
+    the first whole batch belong to none. A chain of 2^16 draws or more counts in four bytes instead of two, and
+    has half the bins. If a run was prolonged, ``first`` is its original number of draws, which decided the size of
+    batches; draws at the end that do not fill a batch belong to none.
+    """
+
+    draws: int
+    first: int = 0
+
+    @property
+    def half(self) -> int:
+        """Number of draws in each half."""
+        return self.draws // 2
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """Numbers of draws in the first half, in the second half, and between them if there is one."""
+        return (self.half, self.half) if self.draws % 2 == 0 else (self.half, self.half, 1)
+
+    def part(self, number: int) -> int:
+        """Return the part to which draw ``number`` belongs; both count from 0."""
+        if number < self.half:
+            return 0
+        return 1 if number >= self.draws - self.half else 2
+
+    @property
+    def batch(self) -> int:
+        """Number of draws in a batch: even, and about the square root of the (original) number of draws."""
+        return 2 * max(1, math.isqrt(self.first or self.draws) // 2)
+
+    @property
+    def batches(self) -> int:
+        """Number of whole batches of a chain."""
+        return (self.draws - self.unbatched) // self.batch
+
+    @property
+    def unbatched(self) -> int:
+        """Number of draws before the first batch."""
+        return (self.first or self.draws) % self.batch
+
+    def grown(self, draws: int) -> Layout:
+        """Return the division of a prolonged run, whose first half has all earlier draws."""
+        if not can_grow(self.draws, draws):
+            raise ValueError(f"statistics of {self.draws} draws cannot be continued to {draws} draws")
+        return Layout(draws, self.first or self.draws)
+
+    @property
+    def counter(self) -> type[np.unsignedinteger[Any]]:
+        """The integer type that can count all draws."""
+        return np.uint16 if self.draws < 2**16 else np.uint32
+
+    @property
+    def bins(self) -> int:
+        """Number of bins of the histogram, without those for values below and above all bins."""
+        return 64 if self.draws < 2**16 else 32
+
+
+def can_grow(draws: int, more: int) -> bool:
+    """Whether statistics of ``draws`` draws can be continued to ``more``: they have no parts but two halves.
+
+    >>> can_grow(1000, 1500), can_grow(1000, 5000), can_grow(40_000, 80_000)
+    (False, True, False)
+    """
+    return more >= 2 * draws and Layout(more).bins == Layout(draws).bins
+
+
+# Moments of the warm-up -------------------------------------------------------------------------------
 
 
 @dataclass
 class Moments:
-    """Of the nonzero weights of every edge, over the states seen."""
+    """Counts of signs, sums and sums of squares of the weight of every edge, over states of the warm-up."""
 
     positive: Counts
     negative: Counts
@@ -57,11 +140,11 @@ class Moments:
 
     @classmethod
     def empty(cls, shape: tuple[int, ...]) -> Moments:
-        """Of no state yet."""
+        """Return the moments of no state."""
         return cls(np.zeros(shape, np.uint32), np.zeros(shape, np.uint32), np.zeros(shape), np.zeros(shape))
 
     def add(self, W12: Array) -> None:
-        """Take another state."""
+        """Add the weights of another state."""
         self.positive += W12 > 0
         self.negative += W12 < 0
         self.sum += W12
@@ -69,18 +152,18 @@ class Moments:
         self.seen += 1
 
     def pack(self) -> Statistics:
-        """For a snapshot."""
+        """Return the moments as named arrays, for a snapshot."""
         return {name: np.asarray(value) for name, value in vars(self).items()}
 
     @classmethod
     def unpack(cls, record: Statistics) -> Moments:
-        """As they were."""
+        """Return the moments of a snapshot."""
         sums = {name: record[name] for name in ("positive", "negative", "sum", "squares")}
         return cls(**sums, seen=int(record["seen"]))
 
     @classmethod
     def pooled(cls, parts: Sequence[Moments]) -> Moments:
-        """Those of several chains together."""
+        """Return the moments of several chains together."""
         whole = cls.empty(parts[0].sum.shape)
         for part in parts:
             for name in ("positive", "negative", "sum", "squares"):
@@ -89,25 +172,26 @@ class Moments:
         return whole
 
     def bins(self, bins: int) -> Bins:
-        """Bins about the mean of each edge, as wide as its spread asks for.
+        """Return bins about the mean of each edge, their width in proportion to its standard deviation.
 
-        Where an edge was hardly ever nonzero, about zero, and as wide as the nonzero weights of its query ask for.
+        Those of an edge that was hardly ever nonzero lie about zero, and their width is in proportion to the root
+        mean square of the nonzero weights of its query variable.
         """
         count = self.positive + self.negative
         mean = self.sum / np.maximum(count, 1)
         variance = self.squares / np.maximum(count, 1) - mean**2
-        unsure = (count < FEW) | (variance <= 1e-12 * mean**2)
+        unsure = (count < LEAST_NONZERO_STATES) | (variance <= 1e-12 * mean**2)
         mean[unsure] = 0.0
         spread = np.sqrt(np.where(unsure, self._common_squares(), variance))
-        return Bins(mean, bins / (2 * REACH * spread))
+        return Bins(mean, bins / (2 * BIN_REACH_SDS * spread))
 
     def _common_squares(self) -> Array:
-        """The mean square of the nonzero weights of each query, p x 1; 1 where there is none."""
+        """Return the mean square of the nonzero weights of each query variable, p x 1; 1 where there is none."""
         count, squares = (self.positive + self.negative).sum(axis=1), self.squares.sum(axis=1)
         return np.where(squares > 0, squares / np.maximum(count, 1), 1.0)[:, None]
 
     def surest(self, most: int) -> npt.NDArray[np.intp]:
-        """At most so many edges, those of the surest sign first, equally sure ones by mean over spread; k x 2."""
+        """Return positions of the ``most`` surest edges, k x 2: by probability of the sign, then by size."""
         sure = np.maximum(self.positive, self.negative).ravel()
         strength = np.abs(self.sum.ravel()) / np.sqrt(np.maximum(self.squares.ravel(), 1e-300))
         order = np.lexsort((-strength, -sure.astype(float)))[:most]
@@ -116,18 +200,18 @@ class Moments:
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """Equal bins about the ``centre`` of each edge, so many (``per_width``) in a unit of the weight."""
+    """Bins of equal width about the ``centre`` of each edge, ``per_width`` of them per unit of the weight."""
 
     centre: Array
     per_width: Array
 
 
-# Sampling ---------------------------------------------------------------------------------------------
+# Statistics of the draws ------------------------------------------------------------------------------
 
 
 @dataclass
 class EdgeStream:
-    """Statistics of every edge over the draws of one chain, with its bins at most 288 bytes an edge."""
+    """Statistics of every edge over the draws of one chain; with the bins, at most 288 bytes per edge."""
 
     layout: Layout
     bins: Bins
@@ -136,7 +220,7 @@ class EdgeStream:
     counts: dict[str, Counts] = field(default_factory=dict, init=False)
 
     def add(self, draw: Draw) -> None:
-        """Take the next draw."""
+        """Add the next draw of the chain."""
         if not self.sums:
             self._allocate(draw.W12.shape)
         sums, counts, part = self.sums, self.counts, self.layout.part(self.filled)
@@ -152,18 +236,18 @@ class EdgeStream:
         self._close_batches()
 
     def collect(self) -> Statistics:
-        """All statistics, by name."""
+        """Return all statistics, by name."""
         bins = {"centre": self.bins.centre, "per_width": self.bins.per_width}
-        sums = {name: array for name, array in self.sums.items() if name not in RUNNING}
+        sums = {name: array for name, array in self.sums.items() if name not in HALF_BATCH_SUMS}
         return {**bins, **sums, **self.counts, "first": np.asarray(self.layout.first)}
 
     def pack(self) -> Statistics:
-        """For a snapshot: all but the bins, which all chains share."""
-        told = {"filled": self.filled, "draws": self.layout.draws, "first": self.layout.first}
-        return {name: np.asarray(value) for name, value in told.items()} | self.sums | self.counts
+        """Return all but the bins, which all chains share, as named arrays for a snapshot."""
+        counted = {"filled": self.filled, "draws": self.layout.draws, "first": self.layout.first}
+        return {name: np.asarray(value) for name, value in counted.items()} | self.sums | self.counts
 
     def unpack(self, record: Statistics) -> None:
-        """Go on from there, perhaps to more draws than were asked for then."""
+        """Continue from a snapshot, which may be of a run with fewer draws."""
         self.filled, draws, first = (int(record.pop(name)) for name in ("filled", "draws", "first"))
         self.counts = {name: record.pop(name) for name in ("positive", "negative", "histogram") if name in record}
         self.sums, before = record, Layout(draws, first)
@@ -173,16 +257,16 @@ class EdgeStream:
             self._grow(before.grown(self.layout.draws))
 
     def _grow(self, layout: Layout) -> None:
-        """All that was seen is in the first half."""
+        """Divide the chain for more draws: all draws so far belong to the first half."""
         self.layout = layout
         for name in ("sum", "squares"):
             parts = np.zeros((len(layout.parts), *self.sums[name].shape[1:]))
             self.sums[name] = parts + self.sums[name].sum(axis=0) * np.eye(len(parts), 1)[..., None]
 
     def _allocate(self, shape: tuple[int, ...]) -> None:
-        """Zero everywhere; the extremes where the bins end."""
+        """Allocate all sums and counts as zeros, and the extremes at the outer bounds of the bins."""
         parts, bins = len(self.layout.parts), self.layout.bins
-        self.sums = {name: np.zeros(shape) for name in (*SUMS, *RUNNING)}
+        self.sums = {name: np.zeros(shape) for name in (*CHAIN_SUMS, *HALF_BATCH_SUMS)}
         self.sums |= {name: np.zeros((parts, *shape)) for name in ("sum", "squares")}
         reach = (bins / 2) / self.bins.per_width
         self.sums |= {"lowest": self.bins.centre - reach, "highest": self.bins.centre + reach}
@@ -190,7 +274,7 @@ class EdgeStream:
         self.counts["histogram"] = np.zeros((*shape, bins + 2), self.layout.counter)
 
     def _close_batches(self) -> None:
-        """Sums of half batches and batches, whenever one is full; ``running`` starts anew."""
+        """Add a half batch, and a batch, to their sums when it is complete; then ``running`` begins at zero."""
         into, sums = self.filled - self.layout.unbatched, self.sums
         if into < 0 or into % (self.layout.batch // 2):
             return
@@ -205,21 +289,22 @@ class EdgeStream:
 
 
 def merge(parts: list[Statistics], draws: int) -> Statistics:
-    """Statistics of several chains of so many draws: those of :data:`TOGETHER` in one, the rest chain by chain.
+    """Merge the statistics of chains of ``draws`` draws.
 
-    Takes ``parts`` apart as it goes, so that nothing large exists twice.
+    Those in :data:`MERGED_STATISTICS` become those of all chains together; others are stacked. Removes the arrays
+    from ``parts`` one by one, so that no large array exists twice.
     """
     if len(parts) * draws >= 2**16:
         parts[0]["histogram"] = parts[0]["histogram"].astype(np.uint32)
     merged: Statistics = {}
     for name in list(parts[0]):
         arrays = [part.pop(name) for part in parts]
-        merged[name] = _together(arrays, TOGETHER[name]) if name in TOGETHER else np.stack(arrays)
+        merged[name] = _merged(arrays, MERGED_STATISTICS[name]) if name in MERGED_STATISTICS else np.stack(arrays)
     return merged
 
 
-def _together(arrays: list[npt.NDArray[Any]], operation: np.ufunc | None) -> npt.NDArray[Any]:
-    """The arrays of all chains in that of the first one; without an ``operation`` they are the same."""
+def _merged(arrays: list[npt.NDArray[Any]], operation: np.ufunc | None) -> npt.NDArray[Any]:
+    """Merge the arrays of all chains into the first one; without an ``operation`` they are equal."""
     for array in arrays[1:]:
         if operation is not None:
             operation(arrays[0], array, out=arrays[0])
@@ -228,7 +313,7 @@ def _together(arrays: list[npt.NDArray[Any]], operation: np.ufunc | None) -> npt
 
 @njit(cache=True, error_model="numpy")
 def _add_moments(W12, root_w11, root_w22, centre, total, squares, running, partial_sum, partial_squares):  # type: ignore[no-untyped-def]
-    """Sums of the weights, and of the partial correlations ``-w_ij / sqrt(w_ii w_jj)``."""
+    """Add a draw to the sums of weights and of partial correlations ``-w_ij / sqrt(w_ii w_jj)``."""
     p, q = W12.shape
     for i in range(p):
         for j in range(q):
@@ -243,7 +328,7 @@ def _add_moments(W12, root_w11, root_w22, centre, total, squares, running, parti
 
 @njit(cache=True, error_model="numpy")
 def _add_counts(W12, centre, per_width, positive, negative, histogram, lowest, highest):  # type: ignore[no-untyped-def]
-    """Signs, bins of what is not zero, and the extremes of what no bin holds."""
+    """Add a draw to the counts of signs and of bins, zeros left out, and to the extremes outside the bins."""
     p, q = W12.shape
     last = float(histogram.shape[2] - 1)
     middle = (last + 1) / 2
@@ -258,72 +343,3 @@ def _add_counts(W12, centre, per_width, positive, negative, histogram, lowest, h
                 if place < 1.0 or place == last:
                     lowest[i, j] = min(lowest[i, j], w)
                     highest[i, j] = max(highest[i, j], w)
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """How ``draws`` of one chain are divided: in halves, in batches of two half batches each, over bins.
-
-    An odd draw in the middle belongs to neither half, draws before the first whole batch to no batch. A chain of
-    2^16 draws or more counts in four bytes instead of two, and has half the bins. Of a chain that has grown,
-    ``first`` is the number of draws for which batches were made; what does not fill one in the end is in none.
-    """
-
-    draws: int
-    first: int = 0
-
-    @property
-    def half(self) -> int:
-        """Draws in each half."""
-        return self.draws // 2
-
-    @property
-    def parts(self) -> tuple[int, ...]:
-        """Draws in the first half, in the second, and in the middle if there is one."""
-        return (self.half, self.half) if self.draws % 2 == 0 else (self.half, self.half, 1)
-
-    def part(self, number: int) -> int:
-        """The part to which draw ``number`` belongs, counted from 0."""
-        if number < self.half:
-            return 0
-        return 1 if number >= self.draws - self.half else 2
-
-    @property
-    def batch(self) -> int:
-        """Draws in a batch: even, and about the root of all (first) draws."""
-        return 2 * max(1, math.isqrt(self.first or self.draws) // 2)
-
-    @property
-    def batches(self) -> int:
-        """Whole batches."""
-        return (self.draws - self.unbatched) // self.batch
-
-    @property
-    def unbatched(self) -> int:
-        """Draws before the first batch."""
-        return (self.first or self.draws) % self.batch
-
-    def grown(self, draws: int) -> Layout:
-        """For more draws, all earlier ones of which are in the first half."""
-        if not can_grow(self.draws, draws):
-            raise ValueError(f"statistics of {self.draws} draws cannot become those of {draws}")
-        return Layout(draws, self.first or self.draws)
-
-    @property
-    def counter(self) -> type[np.unsignedinteger[Any]]:
-        """A number type that can count them."""
-        return np.uint16 if self.draws < 2**16 else np.uint32
-
-    @property
-    def bins(self) -> int:
-        """Bins between underflow and overflow."""
-        return 64 if self.draws < 2**16 else 32
-
-
-def can_grow(draws: int, more: int) -> bool:
-    """Whether statistics of so many draws can become those of more: their halves cannot be divided.
-
-    >>> can_grow(1000, 1500), can_grow(1000, 5000), can_grow(40_000, 80_000)
-    (False, True, False)
-    """
-    return more >= 2 * draws and Layout(more).bins == Layout(draws).bins

@@ -1,4 +1,4 @@
-"""Edges as figures: their intervals, how sure they are, their weights at a glance, and what explains the query."""
+"""Figures of edges: intervals, signs, a heat map of weights; and of explained variance and predictive checks."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from markovblanket.plots.network import shown
 from markovblanket.plots.style import NEGATIVE, POSITIVE, QUERY
 from markovblanket.posterior.posterior import Posterior
 
+# White at zero; the ends have the colours of the signs.
 DIVERGING = LinearSegmentedColormap.from_list("sign", [POSITIVE, "white", NEGATIVE])
 
 
@@ -25,18 +26,18 @@ def forest(
     most: int = 40,
     ax: Axes | None = None,
 ) -> Axes:
-    """The selected edges with their intervals, the surest on top.
+    """Draw the credible intervals of the selected edges, the surest on top.
 
     Parameters
     ----------
     posterior : Posterior
-        What was found.
+        The fitted model.
     level, fdr, inclusion : float, optional
-        The rule, as in :meth:`Posterior.edges`; the interval is that of the table.
+        The rule that selects edges, as in :meth:`Posterior.edges`, whose intervals are drawn.
     most : int
-        Of more edges than this, the surest.
+        Draw at most so many edges, the surest.
     ax : matplotlib.axes.Axes, optional
-        Where to draw.
+        Where to draw; by default on a new figure.
 
     Returns
     -------
@@ -54,7 +55,7 @@ def forest(
         ax.plot(edge.weight, height, "o", color=colour, mfc=face, ms=5)
     ax.axvline(0, color="0.3", lw=0.8)
     ax.set_yticks(y, [f"{shown(edge.query)} ~ {shown(edge.variable)}" for edge in edges.itertuples()], fontsize=8)
-    _sided(ax, "weight (entry of the precision matrix)")
+    _label_signs(ax, "weight (entry of the precision matrix)")
     return ax
 
 
@@ -67,18 +68,18 @@ def sign_curve(
     most: int = 1000,
     ax: Axes | None = None,
 ) -> Axes:
-    """How sure the signs are, from the surest edge on, and where the selection ends.
+    """Draw the probability of the likelier sign of each edge, the surest first, and mark the selected edges.
 
     Parameters
     ----------
     posterior : Posterior
-        What was found.
+        The fitted model.
     level, fdr, inclusion : float, optional
-        The rule, as in :meth:`Posterior.edges`.
+        The rule that selects edges, as in :meth:`Posterior.edges`.
     most : int
-        So many edges are shown, at most.
+        Draw at most so many edges, the surest.
     ax : matplotlib.axes.Axes, optional
-        Where to draw.
+        Where to draw; by default on a new figure.
 
     Returns
     -------
@@ -91,9 +92,9 @@ def sign_curve(
     rank = np.arange(1, len(order) + 1)
     ax = ax or plt.subplots(figsize=(5.5, 3.4), layout="constrained")[1]
     for part, face, word in ((chosen, POSITIVE, "selected"), (~chosen, "white", "not selected")):
-        shown_here = part[order]
+        drawn_here = part[order]
         label = f"{word} ({part.sum():,})"
-        ax.plot(rank[shown_here], probability[order][shown_here], "o", ms=4, mec=POSITIVE, mfc=face, label=label)
+        ax.plot(rank[drawn_here], probability[order][drawn_here], "o", ms=4, mec=POSITIVE, mfc=face, label=label)
     ax.set(xlabel="edge, the surest first", ylabel="probability of the likelier sign", ylim=(-0.02, 1.02))
     if len(order) > 50:
         ax.set_xscale("log")
@@ -102,21 +103,21 @@ def sign_curve(
 
 
 def heatmap(posterior: Posterior, *, most: int = 60, ax: Axes | None = None) -> Axes:
-    """Mean weights, query by variable.
+    """Draw the mean weights as a heat map, query by variable.
 
     Parameters
     ----------
     posterior : Posterior
-        What was found.
+        The fitted model.
     most : int
-        The variables whose surest edge is surest, in that order.
+        Draw at most so many variables: those whose surest edge is surest, in that order.
     ax : matplotlib.axes.Axes, optional
-        Where to draw.
+        Where to draw; by default on a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
-        An image; a dot marks the selected edges, so that grey prints tell them too.
+        An image; a dot marks each selected edge, so that it can be recognised without colours.
     """
     sure = posterior.sign_probability.to_numpy().max(axis=0)
     columns = np.argsort(-sure, kind="stable")[:most]
@@ -135,16 +136,16 @@ def heatmap(posterior: Posterior, *, most: int = 60, ax: Axes | None = None) -> 
 
 
 def explained(posterior: Posterior, level: float = 0.95, *, ax: Axes | None = None) -> Axes:
-    """R2 of each query variable given the rest, with its interval.
+    """Draw the R2 of each query variable given the rest, with its credible interval.
 
     Parameters
     ----------
     posterior : Posterior
-        What was found.
+        The fitted model.
     level : float
-        Of the interval.
+        The level of the interval.
     ax : matplotlib.axes.Axes, optional
-        Where to draw.
+        Where to draw; by default on a new figure.
 
     Returns
     -------
@@ -156,19 +157,19 @@ def explained(posterior: Posterior, level: float = 0.95, *, ax: Axes | None = No
 
 
 def checks(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
-    """Predictive checks: what the rows show, in units of what the model would make.
+    """Draw predictive checks: observed statistics relative to their predictive intervals.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        As :meth:`Posterior.check` gives it.
+        The result of :meth:`Posterior.check`.
     ax : matplotlib.axes.Axes, optional
-        Where to draw.
+        Where to draw; by default on a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
-        A row per query variable and check; the band is where the model puts 95 %; crosses lie outside.
+        A row per query variable and check; the band is the interval of the table; crosses lie outside.
     """
     middle, half = (table["lower"] + table["upper"]) / 2, (table["upper"] - table["lower"]) / 2
     place = ((table["observed"] - middle) / half.where(half > 0)).clip(-3, 3).to_numpy()
@@ -185,7 +186,7 @@ def checks(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
 
 
 def _intervals(table: pd.DataFrame, ax: Axes | None, label: str, limits: tuple[float, float]) -> Axes:
-    """A row per row of the table, the first on top."""
+    """Draw mean and interval of each row of the table, the first on top."""
     y = np.arange(len(table))[::-1]
     ax = ax or plt.subplots(figsize=(5.5, 1.0 + 0.26 * max(len(table), 2)), layout="constrained")[1]
     ax.hlines(y, table["lower"], table["upper"], color=POSITIVE, lw=1.8)
@@ -195,8 +196,8 @@ def _intervals(table: pd.DataFrame, ax: Axes | None, label: str, limits: tuple[f
     return plain(ax)
 
 
-def _sided(ax: Axes, label: str) -> None:
-    """What the sides of zero mean."""
+def _label_signs(ax: Axes, label: str) -> None:
+    """Label the weights, with a legend for the colours of the signs."""
     handles = [
         Line2D([], [], color=POSITIVE, marker="o", lw=1.6, ms=5, label="positive partial correlation"),
         Line2D([], [], color=NEGATIVE, marker="o", mfc="white", lw=1.6, ms=5, label="negative"),
@@ -207,6 +208,6 @@ def _sided(ax: Axes, label: str) -> None:
 
 
 def plain(ax: Axes) -> Axes:
-    """Without the box."""
+    """Hide the top and the right side of the frame, and return the axes."""
     ax.spines[["top", "right"]].set_visible(False)
     return ax

@@ -1,4 +1,4 @@
-"""Chains as figures: density, trace and autocorrelation of one edge, and convergence at a glance."""
+"""Figures of chains: density, trace and autocorrelation of one edge, and convergence diagnostics of the fit."""
 
 from __future__ import annotations
 
@@ -16,27 +16,28 @@ from markovblanket.plots.style import POSITIVE, QUERY
 from markovblanket.posterior.diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN
 from markovblanket.posterior.posterior import Posterior
 
-# Of similar use to the colour-blind, and of falling lightness.
-CHAINS = ("#0b5394", "#e07b00", "#009e73", "#cc79a7", "#56b4e9", "#999999", "#d55e00", "#000000")
-LAGS = 60
+# Colours of chains, which colour-blind readers can tell apart.
+CHAIN_COLOURS = ("#0b5394", "#e07b00", "#009e73", "#cc79a7", "#56b4e9", "#999999", "#d55e00", "#000000")
+# Autocorrelations are drawn for at most so many lags.
+MOST_LAGS = 60
 
 
 def edge(posterior: Posterior, query: Any, variable: Any, *, axes: Any = None) -> Any:
-    """Density, trace and autocorrelation of one edge's weight.
+    """Draw density, trace and autocorrelation of the weight of one edge.
 
     Parameters
     ----------
     posterior : Posterior
-        What was found.
+        The fitted model.
     query, variable : object
         The edge's ends.
     axes : array of matplotlib.axes.Axes, optional
-        Three of them.
+        Where to draw: three axes, by default on a new figure.
 
     Returns
     -------
     numpy.ndarray
-        The three axes. The density is that of the draws that are not zero, under a bar for the share that is.
+        The three axes. The density is that of the nonzero draws; a bar shows the share of exact zeros.
     """
     draws = posterior.edge_draws(query, variable).values
     if axes is None:
@@ -49,7 +50,7 @@ def edge(posterior: Posterior, query: Any, variable: Any, *, axes: Any = None) -
 
 
 def density(draws: Array, *, ax: Axes | None = None) -> Axes:
-    """The density of draws (chain, draw), all chains together; a bar for those that are exactly zero."""
+    """Draw the density of draws (chain, draw), all chains together, with a bar for the share of exact zeros."""
     ax = ax or plt.subplots(figsize=(3.5, 2.6), layout="constrained")[1]
     rest, zero = draws[draws != 0], float(np.mean(draws == 0))
     if len(rest) > 1 and np.ptp(rest) > 0:
@@ -66,20 +67,20 @@ def density(draws: Array, *, ax: Axes | None = None) -> Axes:
 
 
 def trace(draws: Array, *, ax: Axes | None = None) -> Axes:
-    """Draw after draw, a line per chain."""
+    """Plot the draws (chain, draw) in their order, a line per chain."""
     ax = ax or plt.subplots(figsize=(3.5, 2.6), layout="constrained")[1]
     for k, chain in enumerate(draws):
-        ax.plot(chain, color=CHAINS[k % len(CHAINS)], lw=0.5, alpha=0.8)
+        ax.plot(chain, color=CHAIN_COLOURS[k % len(CHAIN_COLOURS)], lw=0.5, alpha=0.8)
     ax.set(xlabel="draw", ylabel="weight")
     return plain(ax)
 
 
 def autocorrelation(draws: Array, *, ax: Axes | None = None) -> Axes:
-    """Between draws so many apart, a line per chain; the band is what independent draws would show."""
+    """Plot autocorrelation against lag, a line per chain; the band is that of independent draws."""
     ax = ax or plt.subplots(figsize=(3.5, 2.6), layout="constrained")[1]
-    lags = np.arange(min(LAGS, draws.shape[1]))
+    lags = np.arange(min(MOST_LAGS, draws.shape[1]))
     for k, chain in enumerate(draws):
-        ax.plot(lags, autocorrelations(chain, len(lags)), color=CHAINS[k % len(CHAINS)], lw=1)
+        ax.plot(lags, autocorrelations(chain, len(lags)), color=CHAIN_COLOURS[k % len(CHAIN_COLOURS)], lw=1)
     bound = 2 / np.sqrt(draws.shape[1])
     ax.axhspan(-bound, bound, color="0.9", zorder=0)
     ax.set(xlabel="lag", ylabel="autocorrelation", ylim=(min(-0.2, -bound), 1.02))
@@ -87,7 +88,7 @@ def autocorrelation(draws: Array, *, ax: Axes | None = None) -> Axes:
 
 
 def autocorrelations(chain: Array, lags: int) -> Array:
-    """Of one chain, by the fast Fourier transform; 1, then 0, for a chain that never moves."""
+    """Return the autocorrelations of one chain by the fast Fourier transform; 1, 0, 0, ... if it never moves."""
     n = len(chain)
     spectrum = np.fft.rfft(chain - chain.mean(), 2 * n)
     products = np.fft.irfft(np.abs(spectrum) ** 2)[:lags]
@@ -95,19 +96,19 @@ def autocorrelations(chain: Array, lags: int) -> Array:
 
 
 def convergence(posterior: Posterior, *, axes: Any = None) -> Any:
-    """R-hat and effective sample sizes of the reported blocks and of the selected edges.
+    """Draw R-hat and effective sample sizes of the reported quantities and of the selected edges.
 
     Parameters
     ----------
     posterior : Posterior
-        What was found.
+        The fitted model.
     axes : array of matplotlib.axes.Axes, optional
-        Two of them.
+        Where to draw: two axes, by default on a new figure.
 
     Returns
     -------
     numpy.ndarray
-        The two axes: the worst of every block, against what is wanted (a line).
+        The two axes: the worst value of each block of quantities, and a line at the required value.
     """
     table = posterior.diagnostics().table
     if axes is None:
@@ -125,7 +126,7 @@ def convergence(posterior: Posterior, *, axes: Any = None) -> Any:
 
 
 def _against(ax: Axes, value: Any, y: Any, wanted: float, good: Any, label: str) -> None:
-    """Dots where it is as wanted, crosses where not."""
+    """Draw values against the required one: dots where it is reached, crosses where not."""
     good = np.asarray(good, dtype=bool)
     value = np.asarray(value, dtype=float)
     ax.axvline(wanted, color="0.4", lw=1, ls="--")

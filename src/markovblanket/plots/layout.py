@@ -1,8 +1,8 @@
-"""Where the nodes of a blanket go: queries apart, their own neighbours around them, shared ones between them.
+"""Positions of the nodes of a blanket: neighbours of one query variable around it, shared ones in between.
 
-A node is a box, as wide as its name. The first places come from a plan; boxes that overlap are then pushed apart,
-and if the crowd is too dense for that, everything is spread a little: no two boxes touch in the end. Nothing is
-random, so the same network looks the same every time.
+A node is a box as wide as its name. Initial positions follow from the graph; boxes that overlap are then pushed
+apart, and where they are too dense for that, all positions are scaled up a little, until no two boxes touch.
+Nothing is random, so the same network looks the same every time.
 """
 
 from __future__ import annotations
@@ -16,23 +16,25 @@ from scipy.spatial import KDTree
 
 from markovblanket.contracts import Array
 
-GAP = 0.08
-# Boxes are far wider than high, and so are the rings around a query.
-FLATTEN = 0.7
-FAN = math.radians(150)
+# Smallest distance between two boxes, in inches.
+BOX_SPACING = 0.08
+# Height over width of the ellipse of query variables: boxes are far wider than high.
+ELLIPSE_ASPECT = 0.7
+# With several query variables, neighbours lie within this angle of the direction away from the centre.
+FAN_HALF_ANGLE = math.radians(150)
 
 
 def place(
     query: Sequence[Any], neighbours: Mapping[Any, Sequence[Any]], boxes: Mapping[Any, tuple[float, float]]
 ) -> dict[Any, Array]:
-    """The centre of every node's box.
+    """Return the centre of the box of each node.
 
     Parameters
     ----------
     query : sequence
         The query variables.
     neighbours : mapping
-        For every other variable the query variables it is connected with, the surest first.
+        The query variables to which each other variable is connected, the surest first.
     boxes : mapping
         Width and height of every node.
 
@@ -63,14 +65,14 @@ def place(
 
 
 def _in_order(query: Sequence[Any], shared: Mapping[tuple[Any, ...], Sequence[Any]]) -> list[Any]:
-    """Those that share neighbours next to each other: from one to that with which it shares most."""
+    """Order the query variables: each is followed by the one with which it shares most neighbours."""
     ties = {(a, b): 0 for a in query for b in query}
     for ends, names in shared.items():
         for pair in ((a, b) for a in ends for b in ends if a != b):
             ties[pair] += len(names)
     order, rest = [query[0]], list(query[1:])
     while rest:
-        order.append(max(rest, key=lambda name: ties[order[-1], name]))  # the first of equals: as they were given
+        order.append(max(rest, key=lambda name: ties[order[-1], name]))  # ties: the first in the given order
         rest.remove(order[-1])
     return order
 
@@ -81,7 +83,7 @@ def _queries(
     shared: Mapping[tuple[Any, ...], Sequence[Any]],
     boxes: Mapping[Any, tuple[float, float]],
 ) -> dict[Any, Array]:
-    """On an ellipse, each with room for its own neighbours; shared ones have their room inside."""
+    """Place the query variables on an ellipse, with space for their own neighbours, and for shared ones inside."""
     if len(order) == 1:
         return {order[0]: np.zeros(2)}
     room = np.array([_reach(own[name], boxes, boxes[name]) for name in order])
@@ -90,30 +92,30 @@ def _queries(
     ends = np.cumsum(room)
     angles = math.pi / 2 - 2 * math.pi * (ends - room / 2) / ends[-1] + math.pi * room[0] / ends[-1]
     return {
-        name: radius * np.array([math.cos(angle), FLATTEN * math.sin(angle)])
+        name: radius * np.array([math.cos(angle), ELLIPSE_ASPECT * math.sin(angle)])
         for name, angle in zip(order, angles, strict=True)
     }
 
 
 def _reach(names: Sequence[Any], boxes: Mapping[Any, tuple[float, float]], own: tuple[float, float]) -> float:
-    """How far a query's own neighbours go."""
-    return max([own[0], *(a for _, a, _ in _rings(names, boxes, own, FAN))])
+    """Return how far a query variable's own neighbours extend from it."""
+    return max([own[0], *(a for _, a, _ in _rings(names, boxes, own, FAN_HALF_ANGLE))])
 
 
 def _radius(names: Sequence[Any], boxes: Mapping[Any, tuple[float, float]]) -> float:
-    """Of a disc that holds so many boxes, loosely."""
-    return math.sqrt(sum((boxes[name][0] + GAP) * (boxes[name][1] + GAP) for name in names))
+    """Return the radius of a disc that loosely holds the boxes of these nodes."""
+    return math.sqrt(sum((boxes[name][0] + BOX_SPACING) * (boxes[name][1] + BOX_SPACING) for name in names))
 
 
 def _rings(
     names: Sequence[Any], boxes: Mapping[Any, tuple[float, float]], own: tuple[float, float], spread: float
 ) -> Iterator[tuple[Sequence[Any], float, float]]:
-    """Names ring by ring around a box, and the half axes of each."""
+    """Yield the names on each ring around a box, and the half axes of that ring."""
     left, ring = list(names), 1
     while left:
         width = max(boxes[name][0] for name in left)
         a, b = own[0] / 2 + ring * (0.75 * width + 0.3), own[1] / 2 + ring * 0.55
-        count = max(int(2 * spread * math.sqrt((a * a + b * b) / 2) / (0.6 * width + GAP)), 3)
+        count = max(int(2 * spread * math.sqrt((a * a + b * b) / 2) / (0.6 * width + BOX_SPACING)), 3)
         yield left[:count], a, b
         left, ring = left[count:], ring + 1
 
@@ -125,12 +127,12 @@ def _around(
     own: tuple[float, float],
     outwards: bool,
 ) -> dict[Any, Array]:
-    """On rings about a query, the first names innermost; away from the middle if there are other queries."""
-    start, spread = (math.atan2(centre[1], centre[0]), FAN) if outwards else (math.pi / 2, math.pi)
+    """Place neighbours on rings around a query variable; ``outwards`` keeps them away from the origin."""
+    start, spread = (math.atan2(centre[1], centre[0]), FAN_HALF_ANGLE) if outwards else (math.pi / 2, math.pi)
     rings, taken, where = list(_rings(names, boxes, own, spread)), [0] * len(names), {}
     step = 2 * spread / max(len(names) + (1 if outwards else 0), 1)
     for slot in range(len(names)):
-        # Every line has a direction of its own: rings take slots in turn, each in proportion to its size.
+        # No two lines have the same direction: rings take directions in turn, in proportion to their sizes.
         ring = min(range(len(rings)), key=lambda r: (taken[r] + 0.5) / len(rings[r][0]))
         now, a, b = rings[ring]
         angle = start - spread + (slot + (1 if outwards else 0)) * step
@@ -142,12 +144,12 @@ def _around(
 def _between(
     ends: Sequence[Array], names: Sequence[Any], boxes: Mapping[Any, tuple[float, float]]
 ) -> dict[Any, Array]:
-    """At the middle of their queries, one above the other; nearer the first where that is the middle of all.
+    """Stack shared neighbours at the mean of their query variables, a little nearer the first of these.
 
-    Those of two queries stand beside the line between these, which may be an edge of its own.
+    Neighbours of two query variables stand beside the line between these, which may itself be an edge.
     """
     middle = np.mean(ends, axis=0) + 0.04 * (ends[0] - ends[-1])
-    heights = [boxes[name][1] + GAP for name in names]
+    heights = [boxes[name][1] + BOX_SPACING for name in names]
     tops = np.cumsum(heights) - sum(heights) / 2
     if len(ends) == 2:
         middle = middle + _aside(ends[0], ends[1], max(boxes[name][0] for name in names), sum(heights))
@@ -155,31 +157,33 @@ def _between(
 
 
 def _aside(one: Array, other: Array, width: float, height: float) -> Array:
-    """By how much a box at the middle of two points leaves the line between them, towards the middle of all."""
+    """Return the shift that moves a box off the line between two points, towards the origin."""
     along = (other - one) / np.linalg.norm(other - one)
     across = np.array([-along[1], along[0]])
     if across @ (one + other) > 0:
         across = -across
-    return across * ((abs(across[0]) * width + abs(across[1]) * height) / 2 + 3 * GAP)
+    return across * ((abs(across[0]) * width + abs(across[1]) * height) / 2 + 3 * BOX_SPACING)
 
 
 def apart(where: dict[Any, Array], boxes: Mapping[Any, tuple[float, float]], fixed: int = 0) -> dict[Any, Array]:
-    """No two boxes closer than the gap; the first ``fixed`` nodes, the queries, move only by spreading."""
+    """Separate overlapping boxes; the first ``fixed`` nodes, the query variables, move only by scaling."""
     centre = np.array(list(where.values()), dtype=float)
-    size = np.array([boxes[name] for name in where]) + GAP
-    centre[fixed:] += 1e-6 * np.arange(2 * (len(centre) - fixed)).reshape(-1, 2)  # from one place, a way out
+    size = np.array([boxes[name] for name in where]) + BOX_SPACING
+    centre[fixed:] += 1e-6 * np.arange(2 * (len(centre) - fixed)).reshape(
+        -1, 2
+    )  # boxes at the same place need a direction
     while _pushed(centre, size, fixed):
         centre *= 1.1
     return dict(zip(where, centre, strict=True))
 
 
 def _pushed(centre: Array, size: Array, fixed: int, rounds: int = 150) -> bool:
-    """Boxes that overlap moved apart by what they overlap, the shorter way, in place; whether some still do."""
+    """Push overlapping boxes apart, in place, along the axis of smaller overlap; whether some still overlap."""
     reach = size.max(axis=0)
     free = np.ones(len(centre))
     free[:fixed] = 0.0
     for _ in range(rounds):
-        # Boxes further apart than the largest one cannot touch; a tree finds the others without trying all pairs.
+        # Boxes further apart than the largest one cannot touch; the tree finds the other pairs without trying all.
         i, j = KDTree(centre / reach).query_pairs(1.0, p=np.inf, output_type="ndarray").T
         away = centre[i] - centre[j]
         overlap = (size[i] + size[j]) / 2 - np.abs(away)

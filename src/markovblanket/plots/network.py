@@ -1,4 +1,4 @@
-"""The blanket as a picture: query variables red, the sign of an edge by colour and line, its strength by width."""
+"""Drawings of networks: query variables red, the sign of an edge by colour and line style, its size by width."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ from markovblanket.plots import layout
 from markovblanket.plots.style import NEGATIVE, POSITIVE, QUERY
 from markovblanket.posterior.posterior import Posterior
 
-INCH = 72.0
-PAD = 0.07
-LONGEST = 24
+POINTS_PER_INCH = 72.0
+# Space around a name within its box, in inches.
+BOX_PADDING = 0.07
+# A label shows at most so many characters of a name.
+LONGEST_LABEL = 24
 
 
 def blanket(
@@ -38,18 +40,18 @@ def blanket(
     Parameters
     ----------
     posterior : Posterior
-        What was found.
+        The fitted model.
     level, fdr, inclusion : float, optional
-        The rule, as in :meth:`Posterior.edges`.
+        The rule that selects edges, as in :meth:`Posterior.edges`.
     most : int
-        Of more edges than this, the surest; the title says so.
+        Draw at most so many edges, the surest; if there are more, the title says so.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default on a figure as large as the network needs.
 
     Returns
     -------
     matplotlib.axes.Axes
-        With a line per edge, whose gid is ``"query~variable"``.
+        The drawing, with a line per edge whose gid is ``"query~variable"``.
     """
     edges = posterior.edges(level, fdr=fdr, inclusion=inclusion)
     inner = posterior.query_edges(level, fdr=fdr).rename(columns={"other": "variable"})
@@ -62,7 +64,7 @@ def blanket(
 def network(
     query: Sequence[Any], edges: pd.DataFrame, inner: pd.DataFrame | None = None, *, ax: Axes | None = None
 ) -> Axes:
-    """Draw any edges: columns ``query``, ``variable``, and ``partial_correlation`` or ``weight`` for the sign.
+    """Draw edges given by columns ``query``, ``variable``, and ``partial_correlation`` or ``weight``.
 
     Parameters
     ----------
@@ -71,12 +73,12 @@ def network(
     edges, inner : pandas.DataFrame
         Edges between query and rest, and among the query variables.
     ax : matplotlib.axes.Axes, optional
-        Where to draw.
+        Where to draw; by default on a figure as large as the network needs.
 
     Returns
     -------
     matplotlib.axes.Axes
-        The picture.
+        The drawing, with a line per edge whose gid is ``"query~variable"``.
     """
     where, boxes = positions(query, edges)
     every = pd.concat([edges, inner]) if inner is not None and len(inner) else edges
@@ -90,7 +92,7 @@ def drawn(
     red: set[Any],
     ax: Axes | None,
 ) -> Axes:
-    """Lines and boxes where they belong."""
+    """Draw nodes at given positions and the edges between them; names in ``red`` are query variables."""
     ax = _axes(where, boxes) if ax is None else ax
     scale = _fitted(ax, where, boxes)
     for edge, size in zip(edges.itertuples(), _strength(edges), strict=True):
@@ -104,43 +106,49 @@ def drawn(
 def positions(
     query: Sequence[Any], edges: pd.DataFrame
 ) -> tuple[dict[Any, Array], dict[Any, tuple[float, float]]]:
-    """The place and the size of every node's box, in inches at full size."""
+    """Return the centre and the size of the box of each node, in inches."""
     neighbours = edges.groupby("variable", sort=False)["query"].agg(list).to_dict()
     boxes = {name: box(name, True) for name in query} | {name: box(name, False) for name in neighbours}
     return layout.place(list(query), neighbours, boxes), boxes
 
 
 def short(name: Any) -> str:
-    """A name on one line; too long a one is cut in its middle."""
+    """Return a name on one line, its middle left out if it is too long."""
     text = " ".join(str(name).split()) or '""'
-    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}…{text[-LONGEST // 2 + 1 :]}"
+    return (
+        text if len(text) <= LONGEST_LABEL else f"{text[: LONGEST_LABEL // 2]}…{text[-LONGEST_LABEL // 2 + 1 :]}"
+    )
 
 
 def shown(name: Any) -> str:
-    """A name as matplotlib draws it: short, and dollars are no mathematics."""
+    """Return a short name for matplotlib, dollar signs escaped: they would begin mathematics."""
     return short(name).replace("$", r"\$")
 
 
 def _font(is_query: bool, scale: float = 1.0) -> FontProperties:
+    """Return the font of a node's label; larger and bold for a query variable."""
     return FontProperties(size=(10 if is_query else 8) * scale, weight="bold" if is_query else "normal")
 
 
 def box(name: Any, is_query: bool) -> tuple[float, float]:
-    """Width and height of a name with its padding, in inches."""
+    """Return width and height of the box around a name, in inches."""
     font = _font(is_query)
     width = TextPath((0, 0), shown(name), prop=font).get_extents().width
-    return width / INCH + 2 * PAD, font.get_size_in_points() * 1.2 / INCH + PAD
+    return (
+        width / POINTS_PER_INCH + 2 * BOX_PADDING,
+        font.get_size_in_points() * 1.2 / POINTS_PER_INCH + BOX_PADDING,
+    )
 
 
 def _strength(edges: pd.DataFrame) -> Array:
-    """Signed, the largest 1 in size: the partial correlation's sign, which is minus that of the weight."""
+    """Return the relative sizes of the weights, at most 1, with the signs of the partial correlations."""
     column = edges["partial_correlation"] if "partial_correlation" in edges else -edges["weight"]
     size = np.abs(edges.get("weight", column)).to_numpy(dtype=float)
     return np.sign(column.to_numpy(dtype=float)) * size / max(size.max(initial=0.0), np.finfo(float).tiny)
 
 
 def _extent(where: dict[Any, Array], boxes: dict[Any, tuple[float, float]]) -> tuple[Array, Array]:
-    """The corners of the picture, with a margin, and room for the legend below."""
+    """Return lower left and upper right corners of the drawing, with a margin and space for the legend."""
     if not where:
         return np.array([-2.5, -1.25]), np.array([2.5, 0.9])
     centre, size = np.array(list(where.values())), np.array([boxes[name] for name in where])
@@ -150,32 +158,34 @@ def _extent(where: dict[Any, Array], boxes: dict[Any, tuple[float, float]]) -> t
 
 
 def _axes(where: dict[Any, Array], boxes: dict[Any, tuple[float, float]]) -> Axes:
-    """A figure of the network's own size, up to a wall poster."""
+    """Make a figure as large as the network needs, at most 40 inches wide and high."""
     low, high = _extent(where, boxes)
     figure = plt.figure(figsize=tuple((high - low) * min(1.0, 40 / (high - low).max())))
     return figure.add_axes((0.0, 0.0, 1.0, 1.0))
 
 
 def _fitted(ax: Axes, where: dict[Any, Array], boxes: dict[Any, tuple[float, float]]) -> float:
-    """Limits that show everything, and by how much it is scaled: letters shrink with the boxes."""
+    """Set limits that show all nodes; return the factor by which boxes, and so letters, are scaled."""
     low, high = _extent(where, boxes)
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
     ax.axis("off")
-    room = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
-    return float(min(room.width / (high[0] - low[0]), room.height / (high[1] - low[1])))
+    space = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
+    return float(min(space.width / (high[0] - low[0]), space.height / (high[1] - low[1])))
 
 
 def _style(strength: float) -> dict[str, Any]:
-    """Colour, and for those who do not see it, the line."""
+    """Return colour and line style of a sign; the style tells it without colours."""
     return {"color": POSITIVE, "ls": "-"} if strength > 0 else {"color": NEGATIVE, "ls": (0, (3.5, 1.3))}
 
 
 def _line(ax: Axes, start: Array, end: Array, name: str, strength: float, scale: float) -> None:
+    """Draw one edge, its width in proportion to its strength."""
     width = (0.9 + 3.6 * abs(strength)) * scale
     ax.plot(*np.transpose([start, end]), lw=width, gid=name, zorder=1, solid_capstyle="butt", **_style(strength))
 
 
 def _node(ax: Axes, name: Any, centre: Array, box: tuple[float, float], is_query: bool, scale: float) -> None:
+    """Draw one node: a rounded box with its name."""
     face, line, letters = (QUERY, QUERY, "white") if is_query else ("white", "0.35", "black")
     corner = (centre[0] - box[0] / 2, centre[1] - box[1] / 2)
     rounded = f"round,pad=0,rounding_size={0.35 * box[1]}"
@@ -187,6 +197,7 @@ def _node(ax: Axes, name: Any, centre: Array, box: tuple[float, float], is_query
 
 
 def _legend(ax: Axes, scale: float, red: bool) -> None:
+    """Draw the legend of the signs and, if some nodes are red, of the query variables."""
     lines = [
         Line2D([], [], lw=2.2 * scale, label=label, **_style(sign))
         for label, sign in (("positive partial correlation", 1.0), ("negative", -1.0))

@@ -1,4 +1,4 @@
-"""A whole network as a picture: the edges of a scan, piece by piece."""
+"""A drawing of a whole network: the edges of a scan, one connected component beside the other."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from markovblanket.fitting.scan import Scan
 from markovblanket.plots import layout
 from markovblanket.plots.network import box, drawn
 
-# Between the centres of neighbours, in inches.
-STEP = 1.1
-SPACE = 0.4
+# Median length of an edge, and distance between connected components, in inches.
+EDGE_LENGTH = 1.1
+COMPONENT_SPACING = 0.4
 
 
 def whole(scan: Scan, rule: str = "or", *, most: int = 500, ax: Axes | None = None) -> Axes:
@@ -26,19 +26,19 @@ def whole(scan: Scan, rule: str = "or", *, most: int = 500, ax: Axes | None = No
     Parameters
     ----------
     scan : Scan
-        What was found.
+        The fits of a scan.
     rule : str
-        As in :meth:`Scan.edges`.
+        Which edges to draw, as in :meth:`Scan.edges`.
     most : int
-        Of more edges than this, the surest; the title says so.
+        Draw at most so many edges, the surest; if there are more, the title says so.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default on a figure as large as the network needs.
 
     Returns
     -------
     matplotlib.axes.Axes
-        With a line per edge, whose gid is ``"query~variable"``. Variables that were asked for are red, unless all
-        were; others without an edge are left out.
+        The drawing, with a line per edge whose gid is ``"query~variable"``. Query variables are red, unless all
+        variables were queries; other variables without an edge are left out.
     """
     every = scan.edges(rule)
     edges = every.head(most)
@@ -55,10 +55,10 @@ def whole(scan: Scan, rule: str = "or", *, most: int = 500, ax: Axes | None = No
 
 
 def placed(graph: nx.Graph, boxes: Mapping[Any, tuple[float, float]]) -> dict[Any, Array]:
-    """The centre of every box: connected pieces by themselves, largest first, in rows."""
-    pieces = sorted(nx.connected_components(graph), key=len, reverse=True)
-    found = [piece(graph.subgraph(sorted(names, key=list(graph).index)), boxes) for names in pieces]
-    sizes = np.array([extent(where, boxes) for where in found]).reshape(-1, 2) + SPACE
+    """Return the centre of the box of each node: connected components in rows, the largest first."""
+    components = sorted(nx.connected_components(graph), key=len, reverse=True)
+    found = [component(graph.subgraph(sorted(names, key=list(graph).index)), boxes) for names in components]
+    sizes = np.array([extent(where, boxes) for where in found]).reshape(-1, 2) + COMPONENT_SPACING
     width = max(sizes[:, 0].max(initial=0.0), 1.6 * math.sqrt(sizes.prod(axis=1).sum()))
     corner, height = np.zeros(2), 0.0
     out: dict[Any, Array] = {}
@@ -71,27 +71,27 @@ def placed(graph: nx.Graph, boxes: Mapping[Any, tuple[float, float]]) -> dict[An
     return out
 
 
-def piece(graph: nx.Graph, boxes: Mapping[Any, tuple[float, float]]) -> dict[Any, Array]:
-    """Of one connected piece, about its middle: by springs from a circle, so that nothing is random."""
+def component(graph: nx.Graph, boxes: Mapping[Any, tuple[float, float]]) -> dict[Any, Array]:
+    """Return centres of the nodes of a connected component: springs from a circle, so nothing is random."""
     if len(graph) == 1:
         return {name: np.zeros(2) for name in graph}
     start = nx.circular_layout(graph)
     springs = nx.spring_layout(graph, pos=start, iterations=200, scale=None, k=1 / math.sqrt(len(graph)))
     centre = np.array([springs[name] for name in graph])
-    edges = np.array([springs[a] - springs[b] for a, b in graph.edges])
-    centre *= STEP / np.median(np.linalg.norm(edges, axis=1))
+    steps = np.array([springs[a] - springs[b] for a, b in graph.edges])
+    centre *= EDGE_LENGTH / np.median(np.linalg.norm(steps, axis=1))
     where = layout.apart(dict(zip(graph, centre, strict=True)), boxes)
     low, high = corners(where, boxes)
     return {name: here - (low + high) / 2 for name, here in where.items()}
 
 
 def corners(where: Mapping[Any, Array], boxes: Mapping[Any, tuple[float, float]]) -> tuple[Array, Array]:
-    """Of the smallest rectangle that holds all boxes."""
+    """Return the lower left and upper right corners of the smallest rectangle that holds all boxes."""
     centre, size = np.array(list(where.values())), np.array([boxes[name] for name in where])
     return (centre - size / 2).min(axis=0), (centre + size / 2).max(axis=0)
 
 
 def extent(where: Mapping[Any, Array], boxes: Mapping[Any, tuple[float, float]]) -> Array:
-    """Its width and height."""
+    """Return width and height of the smallest rectangle that holds all boxes."""
     low, high = corners(where, boxes)
     return high - low

@@ -1,7 +1,8 @@
-"""Variables that stand in for each other: near-duplicates among which an edge's probability is shared.
+"""Groups of highly correlated variables that share the probability of an edge with a query variable.
 
-Where several variables say nearly the same, the data cannot tell which of them a query variable is connected to.
-Each has a share of the probability, and none looks sure, though that *one of them* is connected may be certain.
+If several variables are nearly the same, the data cannot tell to which of them a query variable is connected. Each
+then has a part of the probability, and none looks certain, though it may be certain that *one of them* is a
+neighbour.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Mask = npt.NDArray[np.bool_]
 def shared(
     query: Any, variables: Sequence[Any], included: Mask, correlation: Array, similar: float
 ) -> list[Group]:
-    """Groups of a query variable's candidates, from whether each is a neighbour in each of the draws.
+    """Return the groups of candidates that share the probability of being a neighbour of a query variable.
 
     Parameters
     ----------
@@ -31,17 +32,17 @@ def shared(
     variables : sequence of names
         The candidates.
     included : numpy.ndarray of bool
-        Draws by candidates.
+        Whether each candidate is a neighbour in each draw: draws by candidates.
     correlation : numpy.ndarray
-        Of the candidates.
+        The correlations of the candidates.
     similar : float
-        Group members correlate with the likeliest one, in either direction, by at least this.
+        Members of a group have at least this absolute correlation with its likeliest member.
 
     Returns
     -------
     list of tuple
-        Of each group of two or more: the query variable; the members, likeliest first; the probability that at
-        least one of them is a neighbour; and that of the likeliest.
+        For each group of two or more: the query variable; the members, likeliest first; the probability that at
+        least one of them is a neighbour; and the probability of the likeliest.
 
     Examples
     --------
@@ -60,18 +61,18 @@ def shared(
 
 
 def probability(included: Mask) -> float:
-    """That at least one is."""
+    """Return the probability that at least one of the candidates is a neighbour."""
     return float(included.any(axis=1).mean())
 
 
 def table(found: Iterable[Group]) -> pd.DataFrame:
-    """Groups, surest first."""
+    """Return groups as a table, the most probable first."""
     columns = ["query", "variables", "probability", "likeliest"]
     return pd.DataFrame(found, columns=columns).sort_values("probability", ascending=False, ignore_index=True)
 
 
 def around_leaders(share: Array, size: Array, similar: float) -> Iterator[list[int]]:
-    """The likeliest candidate and those like it, then the likeliest of the others and those like it, and so on."""
+    """Yield groups of positions: the likeliest candidate left, with all candidates left that are similar to it."""
     left = list(np.argsort(-share, kind="stable"))
     while left:
         members = [k for k in left if k == left[0] or size[left[0], k] >= similar]

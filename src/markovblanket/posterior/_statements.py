@@ -1,6 +1,6 @@
-"""Statements about edges, read from plain text; nothing is evaluated here, and nothing by Python.
+"""Statements about edges: their grammar, a parser, and their probabilities and values over the draws.
 
-::
+Text is parsed by this grammar, and never evaluated by Python::
 
     statement   =  comparison { "and" comparison }
     comparison  =  sum ( ">" | "<" | ">=" | "<=" | "==" | "!=" ) sum
@@ -8,9 +8,9 @@
     term        =  number  |  [ number "*" ] ( edge | "|" sum "|" )
     edge        =  name "~" name
 
-A name is the longest of the known ones that stands there, so ``HLA-A``, ``x.1`` and even ``T > 3`` need no quotes.
-A plus or minus after a name takes a blank before it: ``T~HLA-2`` asks for a variable of that name, never for
-``T~HLA`` minus 2. Backticks settle every doubt: ```a b`~`c-d```.
+A name is the longest known one that matches, so ``HLA-A``, ``x.1`` and even ``T > 3`` need no quotes. A plus or
+minus after a name takes a blank before it: ``T~HLA-2`` is about a variable ``HLA-2``, never ``T~HLA`` minus 2.
+Backticks quote a name, where it would be ambiguous: ```a b`~`c-d```.
 """
 
 from __future__ import annotations
@@ -37,21 +37,35 @@ RELATION = re.compile(r">=|<=|==|!=|>|<")
 AND, PLUS_MINUS, TIMES, BAR = re.compile(r"and\b"), re.compile(r"[-+]"), re.compile(r"\*"), re.compile(r"\|")
 QUOTED = re.compile(r"`([^`]*)`")
 TILDE = re.compile(r"\s*~")
-# Where the second name of an edge may end, and what an unknown name of either end would have been.
+# What may follow the second name of an edge, and what an unknown first or second name looks like.
 BREAK = re.compile(r"$|[\s<>=!|]")
 FIRST_WORD, SECOND_WORD = re.compile(r"[^~<>=!|*]+(?=~)"), re.compile(r"[^\s<>=!|]+")
+# The functions of the relations of a comparison.
+RELATIONS: dict[str, Any] = {
+    ">": operator.gt,
+    "<": operator.lt,
+    ">=": operator.ge,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+# The quantities of an edge that a statement may be about.
+QUANTITIES = ("weight", "partial_correlation")
+
+
+# Parsed statements ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Magnitude:
-    """``|sum|``."""
+    """The absolute value of a sum, ``|sum|``."""
 
     inner: Sum
 
 
 @dataclass(frozen=True)
 class Term:
-    """A factor times an edge or a magnitude; alone, a number."""
+    """A factor times an edge or a magnitude; just a number if there is neither."""
 
     factor: float
     of: Edge | Magnitude | None = None
@@ -62,7 +76,7 @@ Sum: TypeAlias = tuple[Term, ...]
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two sides, and how they relate."""
+    """A comparison of two sums, such as ``left > right``."""
 
     left: Sum
     relation: str
@@ -70,7 +84,7 @@ class Comparison:
 
 
 def read_statement(text: str, names: Iterable[Name]) -> list[Comparison]:
-    """Comparisons joined by ``and``.
+    """Parse a statement: comparisons joined by ``and``.
 
     Examples
     --------
@@ -83,12 +97,12 @@ def read_statement(text: str, names: Iterable[Name]) -> list[Comparison]:
         found.append(reader.comparison())
     reader.finish("compare once, and join comparisons by 'and'")
     if not any(any(edges_of(side)) for one in found for side in (one.left, one.right)):
-        reader.fail("this says nothing about an edge")
+        reader.fail("it contains no edge")
     return found
 
 
 def read_sum(text: str, names: Iterable[Name]) -> Sum:
-    """A sum of terms, without a comparison.
+    """Parse a sum of terms, without a comparison.
 
     Examples
     --------
@@ -99,12 +113,12 @@ def read_sum(text: str, names: Iterable[Name]) -> Sum:
     found = reader.sum()
     reader.finish("a contrast is a sum of edges without a comparison; that is for probability()")
     if not any(edges_of(found)):
-        reader.fail("this says nothing about an edge")
+        reader.fail("it contains no edge")
     return found
 
 
 def edges_of(terms: Sum) -> Iterator[Edge]:
-    """Every edge of a sum, those within bars included."""
+    """Yield every edge of a sum, those between bars included."""
     for term in terms:
         if isinstance(term.of, Magnitude):
             yield from edges_of(term.of.inner)
@@ -112,8 +126,11 @@ def edges_of(terms: Sum) -> Iterator[Edge]:
             yield term.of
 
 
+# The parser -------------------------------------------------------------------------------------------
+
+
 class Reader:
-    """Reads from left to right; every method takes what it names, or says what is wrong."""
+    """A parser from left to right: each method reads what it is named after, or raises a ValueError."""
 
     def __init__(self, text: str, names: Iterable[Name]) -> None:
         self.text, self.at = text, 0
@@ -121,7 +138,7 @@ class Reader:
         self.longest_first = sorted(self.names, key=len, reverse=True)
 
     def comparison(self) -> Comparison:
-        """``sum relation sum``."""
+        """Read a comparison, ``sum relation sum``."""
         left = self.sum()
         relation = self.take(RELATION)
         if relation is None:
@@ -129,14 +146,14 @@ class Reader:
         return Comparison(left, relation[0], self.sum())
 
     def sum(self) -> Sum:
-        """Terms with their signs."""
+        """Read a sum, terms with their signs."""
         terms = [self.term(self.take(PLUS_MINUS))]
         while sign := self.take(PLUS_MINUS):
             terms.append(self.term(sign))
         return tuple(terms)
 
     def term(self, sign: re.Match[str] | None) -> Term:
-        """An edge before a number: names may begin with digits, and those of an array are nothing else."""
+        """Read a term; an edge is tried before a number, as names may begin with digits or be numbers."""
         factor = -1.0 if sign is not None and sign[0] == "-" else 1.0
         quantity = self.quantity()
         if quantity is None and (number := self.take(NUMBER)):
@@ -147,7 +164,7 @@ class Reader:
         return Term(factor, quantity) if quantity is not None else self.fail_at_term()
 
     def quantity(self) -> Edge | Magnitude | None:
-        """An edge, or a sum between bars; None if neither stands here."""
+        """Read an edge or a sum between bars; None if neither comes next."""
         first = self.name(TILDE)
         if first is not None:
             self.take(TILDE)
@@ -161,7 +178,7 @@ class Reader:
         return Magnitude(inner)
 
     def name(self, before: re.Pattern[str]) -> tuple[Name] | None:
-        """The longest known name that stands here ``before`` a mark, or a quoted one."""
+        """Read the longest known name that ends ``before`` a pattern, or a quoted name; None if there is none."""
         self.skip()
         for name in self.longest_first:
             if self.text.startswith(name, self.at) and before.match(self.text, self.at + len(name)):
@@ -172,68 +189,60 @@ class Reader:
             return None
         return (self.names[quoted[1]],) if quoted[1] in self.names else self.fail_to_know(quoted[1])
 
-    # Small steps, and ways to fail --------------------------------------------------------------------
+    # Small steps, and errors --------------------------------------------------------------------
 
     @property
     def rest(self) -> str:
-        """What is not read yet."""
+        """The text that is not read yet."""
         return self.text[self.at :].strip()
 
     def skip(self) -> None:
-        """Pass over blanks."""
+        """Move on to the next character that is not blank."""
         while self.at < len(self.text) and self.text[self.at].isspace():
             self.at += 1
 
     def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """What stands here, after blanks, if it is this."""
+        """Read what matches a pattern, after blanks; None if it does not come next."""
         self.skip()
         found = pattern.match(self.text, self.at)
         self.at = found.end() if found else self.at
         return found
 
     def finish(self, otherwise: str) -> None:
-        """Refuse what is left."""
+        """Raise a ValueError if text is left over."""
         if self.rest:
             self.fail(f"{self.rest!r} is left over: {otherwise}")
 
     def fail_at_term(self) -> NoReturn:
-        """Neither an edge nor a number stands here."""
+        """Raise a ValueError as neither an edge nor a number comes next."""
         if FIRST_WORD.match(self.rest):
             self.unknown(FIRST_WORD)
         self.fail(f"an edge such as A~B, or a number, is expected before {self.rest!r}")
 
     def unknown(self, word: re.Pattern[str]) -> NoReturn:
-        """No known name stands here."""
+        """Raise a ValueError as no known name comes next."""
         found = word.match(self.rest)
         if found is None:
             self.fail(f"a name is expected before {self.rest!r}")
         self.fail_to_know(found[0].strip())
 
     def fail_to_know(self, name: str) -> NoReturn:
-        """Say which names are near, and how signs and names are told apart."""
+        """Raise a ValueError about an unknown name, with similar names, and a hint on plus and minus."""
         near = get_close_matches(name, list(self.names), n=3)
         hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
         sign = " (a plus or minus after a name takes a blank before it)" if re.search(r".[-+]", name) else ""
         self.fail(f"no variable is named {name!r}{hint}{sign}")
 
     def fail(self, what: str) -> NoReturn:
-        """Quote the text."""
+        """Raise a ValueError that quotes the text and says what is wrong with it."""
         raise ValueError(f"{self.text!r}: {what}")
 
 
-RELATIONS: dict[str, Any] = {
-    ">": operator.gt,
-    "<": operator.lt,
-    ">=": operator.ge,
-    "<=": operator.le,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
-SCALES = ("weight", "partial_correlation")
+# Probabilities and values over the draws --------------------------------------------------------------
 
 
 def probability(draws: xr.Dataset, statement: str, of: str) -> float:
-    """The share of draws in which every comparison of a statement holds."""
+    """Return the share of draws in which every comparison of a statement holds."""
     compared = [
         RELATIONS[one.relation](values_of(draws, one.left, of), values_of(draws, one.right, of))
         for one in read_statement(statement, names_of(draws))
@@ -242,19 +251,19 @@ def probability(draws: xr.Dataset, statement: str, of: str) -> float:
 
 
 def contrast(draws: xr.Dataset, expression: str, of: str) -> xr.DataArray:
-    """The value of a sum of edges in each draw: (chain, draw)."""
+    """Return the value of a sum of edges in each draw: (chain, draw)."""
     values = values_of(draws, read_sum(expression, names_of(draws)), of)
     coords = {dim: draws[dim].values for dim in ("chain", "draw")}
     return xr.DataArray(values, coords=coords, dims=("chain", "draw"), name=expression)
 
 
 def names_of(draws: xr.Dataset) -> list[Hashable]:
-    """Query and rest."""
+    """Return the names of all variables, those of the query first."""
     return [*draws["query"].values.tolist(), *draws["variable"].values.tolist()]
 
 
 def values_of(draws: xr.Dataset, terms: Sum, of: str) -> Array:
-    """A sum in each draw; a number is the same in all."""
+    """Return the value of a sum in each draw."""
     values = np.zeros((draws.sizes["chain"], draws.sizes["draw"]))
     for term in terms:
         values = values + term.factor * value_of(draws, term, of)
@@ -262,7 +271,7 @@ def values_of(draws: xr.Dataset, terms: Sum, of: str) -> Array:
 
 
 def value_of(draws: xr.Dataset, term: Term, of: str) -> Array | float:
-    """What the factor of a term multiplies."""
+    """Return the values that the factor of a term multiplies."""
     if term.of is None:
         return 1.0
     if isinstance(term.of, Magnitude):
@@ -271,20 +280,20 @@ def value_of(draws: xr.Dataset, term: Term, of: str) -> Array | float:
 
 
 def edge_values(draws: xr.Dataset, edge: Edge, of: str) -> Array:
-    """An edge in each draw, from ``W11`` if both ends are query variables; the ends in either order."""
-    if of not in SCALES:
-        raise ValueError(f"of={of!r}: known are {', '.join(map(repr, SCALES))}")
+    """Return the weight or the partial correlation of an edge in each draw; its ends may be in either order."""
+    if of not in QUANTITIES:
+        raise ValueError(f"of={of!r}: known are {', '.join(map(repr, QUANTITIES))}")
     place = {name: k for k, name in enumerate(draws["query"].values.tolist())}
     first, second = edge if edge[0] in place else edge[::-1]
     if first == second or first not in place:
         why = "no variable is connected to itself" if first == second else "neither of them is a query variable"
-        raise ValueError(f"{edge[0]}~{edge[1]} is no edge of this posterior: {why}")
+        raise ValueError(f"{edge[0]}~{edge[1]} is not an edge of this posterior: {why}")
     if second in place:
         return among_query(draws["W11"].values, place[first], place[second], of)
     return np.asarray(edges.draws_of_edge(draws, first, second, of).values, dtype=float)
 
 
 def among_query(W11: Array, i: int, j: int, of: str) -> Array:
-    """``w_ij``, or ``-w_ij / sqrt(w_ii w_jj)``."""
+    """Return the weight ``w_ij`` between two query variables, or ``-w_ij / sqrt(w_ii w_jj)``, in each draw."""
     weight = W11[:, :, i, j]
     return weight if of == "weight" else -weight / np.sqrt(W11[:, :, i, i] * W11[:, :, j, j])

@@ -1,4 +1,4 @@
-"""Two posteriors side by side: which edges differ, by how much, and how surely."""
+"""Differences of edges between two posteriors: their means, intervals and probabilities of signs."""
 
 from __future__ import annotations
 
@@ -19,45 +19,48 @@ from markovblanket.posterior.selection import DEFAULT_LEVEL
 from markovblanket.posterior.summaries import tails, take
 
 Positions = npt.NDArray[np.intp]
+# Bisections of the range of all differences; the remaining width is about a rounding error.
+BISECTIONS = 50
 
 
 def difference(
     first: Posterior, second: Posterior, level: float | None = None, *, fdr: float | None = None, all: bool = False
 ) -> pd.DataFrame:
-    """Which edges differ between two groups of rows: ``first`` minus ``second``, surest first.
+    """Return the edges that differ between two groups of rows, ``first`` minus ``second``, the surest first.
 
-    The posteriors must be of different rows, and so independent: every draw of one is paired with every draw of
-    the other. That an edge is selected in one group and not in the other is no evidence of a difference (there may
-    just be fewer rows); this is.
+    The posteriors must be of different rows, so that they are independent: every draw of one is paired with every
+    draw of the other. An edge that is selected in one group and not in the other is not evidence of a difference,
+    as one group may just have fewer rows; an edge that this function selects is.
 
     Parameters
     ----------
     first, second : Posterior
-        Of the same query variables and the same ``margins``. Variables of only one are left out, and listed in the
-        result's ``attrs["only_in_first"]`` and ``attrs["only_in_second"]``; a weight is given all other variables
-        of its own table, so what is left out of one table can be why edges differ.
+        Fits with the same query variables and the same ``margins``. Variables of only one are left out, and listed
+        in the result's ``attrs["only_in_first"]`` and ``attrs["only_in_second"]``. A weight is conditional on all
+        other variables of its own table, so edges may differ because one table lacks a variable.
     level : float, optional
         Select where the central credible interval of the difference at this level excludes zero; 95 % by default.
     fdr : float, optional
-        Instead: the largest set whose mean local false sign rate is at most this.
+        Instead, select the largest set whose mean local false sign rate is at most this.
     all : bool
-        Instead: every pair.
+        Instead, return every pair.
 
     Returns
     -------
     pandas.DataFrame
         A row per edge: query, variable; mean weights ``first`` and ``second``; mean ``difference``, its ``sd``,
         and ``lower``, ``upper`` ends of its central interval at ``level`` (or 95 %); ``sign_probability`` of its
-        likelier sign; ``inclusion_first``, ``inclusion_second``, and the probabilities that the edge is there in
-        one only, ``only_first`` and ``only_second`` (missing if a prior has no exact zero); the larger ``rhat``
-        and the smaller ``ess`` of the two weights. Where a summary was kept, moments and signs of each weight are
-        those of its draws, and the rest is read off its histogram.
+        likelier sign; ``inclusion_first``, ``inclusion_second``, and the probabilities that the edge is present
+        in one only, ``only_first`` and ``only_second`` (missing if a prior has no exact zero); the larger ``rhat``
+        and the smaller ``ess`` of the two weights. If only a summary was kept, moments and signs of each weight
+        are exact, and the rest comes from its histogram.
 
     Notes
     -----
     Each table is standardised by itself, and an entry of the precision matrix of standardised variables depends on
-    their spreads: where a variable varies more in one group, its weights differ though its law given the others
-    may not. Each posterior is also drawn towards zero by its own learned prior, the more so the fewer its rows.
+    their spreads: where a variable varies more in one group, its weights differ though its distribution
+    given the others may not. Each posterior is also shrunk towards zero by its own learned prior, the more so the
+    fewer its rows.
 
     Examples
     --------
@@ -83,7 +86,7 @@ def difference(
 
 
 def _compared(first: Posterior, second: Posterior) -> tuple[list[Any], list[Any]]:
-    """The query variables and those of the rest that both have; what cannot be compared is refused."""
+    """Return the query variables and the shared variables of the rest; refuse posteriors that do not compare."""
     if set(first.query) != set(second.query):
         raise ValueError(f"the posteriors have different query variables: {first.query} and {second.query}")
     if first.observed.margins != second.observed.margins:
@@ -99,14 +102,14 @@ def _compared(first: Posterior, second: Posterior) -> tuple[list[Any], list[Any]
 
 
 def _without(posterior: Posterior, shared: Sequence[Any]) -> list[Any]:
-    """Variables of a posterior that are not shared."""
+    """Return the variables of a posterior that are not shared."""
     known = set(shared)
     return [name for name in posterior.variables if name not in known]
 
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One posterior's edges, at positions among the shared names."""
+    """The edges of one posterior, by positions among the query and the shared variables."""
 
     edges: edgetable.EdgeStatistics
     inclusion: Array
@@ -115,7 +118,7 @@ class Side:
 
     @classmethod
     def of(cls, posterior: Posterior, query: Sequence[Any], shared: Sequence[Any]) -> Side:
-        """In the order of the names."""
+        """Return the edges of a posterior in the order of these names."""
         rows, columns = (
             {name: k for k, name in enumerate(part)} for part in (posterior.query, posterior.variables)
         )
@@ -124,16 +127,16 @@ class Side:
         return cls(edges, posterior.inclusion.to_numpy()[np.ix_(i, j)], i, j)
 
     def table(self, i: Positions, j: Positions, level: float) -> pd.DataFrame:
-        """Of the edges at these positions."""
+        """Return the table of the edges at these positions."""
         return self.edges.table(self.rows[i], self.columns[j], level)
 
     def ordered(self, i: int, j: int) -> Array:
-        """The draws of one edge, ascending."""
+        """Return the draws of one edge, ascending."""
         return self.edges.ordered(self.rows[i], self.columns[j])
 
 
 def _sign_probability(first: Side, second: Side) -> Array:
-    """``max(P(d > 0), P(d < 0))`` of every edge."""
+    """Return ``max(P(d > 0), P(d < 0))`` of the difference d of every edge."""
     probability = np.empty(first.inclusion.shape)
     for edge in np.ndindex(probability.shape):
         probability[edge] = max(_signs(first.ordered(*edge), second.ordered(*edge)))
@@ -141,7 +144,7 @@ def _sign_probability(first: Side, second: Side) -> Array:
 
 
 def _described(first: Side, second: Side, i: Positions, j: Positions, level: float) -> pd.DataFrame:
-    """All but the names and the probability of the sign."""
+    """Return all columns of the result but names and sign probabilities, a row per chosen edge."""
     one, other = first.table(i, j, level), second.table(i, j, level)
     ends = [
         [_quantile(first.ordered(*e), second.ordered(*e), t) for t in tails(level)] for e in zip(i, j, strict=True)
@@ -165,12 +168,11 @@ def _described(first: Side, second: Side, i: Positions, j: Positions, level: flo
     return pd.DataFrame(columns)
 
 
-# Of the range of all differences; what is left of it is about a rounding error.
-HALVINGS = 50
+# Two sets of draws, all pairs -------------------------------------------------------------------------
 
 
 def _signs(a: Array, b: Array) -> tuple[float, float]:
-    """``P(a > b)`` and ``P(a < b)`` over all pairs; ``b`` ascends.
+    """Return ``P(a > b)`` and ``P(a < b)`` over all pairs; ``b`` is ascending.
 
     Examples
     --------
@@ -183,9 +185,10 @@ def _signs(a: Array, b: Array) -> tuple[float, float]:
 
 
 def _quantile(a: Array, b: Array, tail: float) -> float:
-    """The smallest difference of a pair up to which there are at least the share ``tail`` of all; both ascend.
+    """Return the ``tail`` quantile of the differences a - b of all pairs; both arrays are ascending.
 
-    So ``P(a > b) > 1 - tail`` exactly where it is positive.
+    It is the smallest difference up to which at least the share ``tail`` of all pairs lies, so it is positive
+    exactly if ``P(a > b) > 1 - tail``.
 
     Examples
     --------
@@ -195,18 +198,18 @@ def _quantile(a: Array, b: Array, tail: float) -> float:
     wanted = max(1, math.ceil(tail * a.size * b.size))
     rounding = 4 * np.finfo(float).eps * max(abs(a[0]), abs(a[-1]), abs(b[0]), abs(b[-1]))
     low, high = a[0] - b[-1], a[-1] - b[0] + rounding
-    for _ in range(HALVINGS):
+    for _ in range(BISECTIONS):
         middle = 0.5 * (low + high)
         low, high = (low, middle) if _count(a, b, middle) >= wanted else (middle, high)
     return _largest(a, b, high + rounding)
 
 
 def _count(a: Array, b: Array, most: float) -> int:
-    """How many pairs have a difference of at most this."""
+    """Return the number of pairs whose difference is at most ``most``."""
     return int(a.size * b.size - np.searchsorted(b, a - most, side="left").sum())
 
 
 def _largest(a: Array, b: Array, most: float) -> float:
-    """The largest difference of a pair that is at most this."""
+    """Return the largest difference of a pair that is at most ``most``."""
     place = np.searchsorted(b, a - most, side="left")
     return float(np.max((a - b[np.minimum(place, b.size - 1)])[place < b.size]))

@@ -1,4 +1,4 @@
-"""Completed tables: every missing cell drawn, on the scale of the data."""
+"""Completed tables, in which every missing cell is drawn from the posterior, on the scale of the data."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from markovblanket.tables.names import Name
 
 @dataclass(frozen=True, eq=False)
 class Imputed(Sequence[pd.DataFrame]):
-    """A sequence of completed tables, each with the missing cells as one posterior draw has them.
+    """A sequence of completed tables, whose missing cells come from one posterior draw each.
 
     Names, order and types of the columns are those of the table that was fitted, observed cells are untouched, and
-    a column takes only values that it can: an observed level, or a number between its smallest and its largest,
-    whole if all of them are. (Blanks around words were stripped.)
+    drawn cells have possible values: an observed level, or a number between the smallest and the largest observed
+    one, whole if all observed ones are. (Blanks around words are removed.)
 
     Examples
     --------
@@ -53,10 +53,10 @@ class Imputed(Sequence[pd.DataFrame]):
     @overload
     def __getitem__(self, which: slice) -> list[pd.DataFrame]: ...
     def __getitem__(self, which: int | slice) -> pd.DataFrame | list[pd.DataFrame]:
-        """A completed table."""
+        """Return one completed table, or a list of them for a slice."""
         if isinstance(which, slice):
             return [self[k] for k in range(*which.indices(len(self)))]
-        self.samples[which]  # an IndexError ends a loop, also over tables without gaps
+        self.samples[which]  # its IndexError ends a loop, also if no cell is missing
         cells = {name: draws[which] for name, draws in self.draws.items()}
         table = self.observed.table
         made = {name: _series(self.observed.columns[name], cells.get(name)) for name in table.order}
@@ -64,17 +64,17 @@ class Imputed(Sequence[pd.DataFrame]):
 
     @cached_property
     def seeds(self) -> list[np.random.SeedSequence]:
-        """Of each table: what is drawn for one is the same however often it is drawn."""
+        """A seed for each table, so that a table is the same whenever it is drawn."""
         return self.seed.spawn(len(self))
 
     @cached_property
     def gaps(self) -> dict[Name, npt.NDArray[np.intp]]:
-        """The rows where cells are missing, for every column that has some; those of the query first."""
+        """The rows of the missing cells of each column that has some; columns of the query first."""
         return {c.name: np.flatnonzero(c.missing) for c in self.observed.table.columns if not c.complete}
 
     @cached_property
     def draws(self) -> dict[Name, Array]:
-        """Numbers or codes of the missing cells of every column that has some: tables x cells."""
+        """Drawn numbers or codes of the missing cells of each column that has some: tables x cells."""
         place = {name: k for k, name in enumerate(self.observed.moving)}
         drawn: dict[Name, list[Array]] = {name: [] for name in self.gaps}
         for _, sample, scales in self._scales():
@@ -85,10 +85,11 @@ class Imputed(Sequence[pd.DataFrame]):
 
     @cached_property
     def probabilities(self) -> dict[Name, pd.DataFrame]:
-        """Of its levels for each missing cell, for every column that has both: rows of the table by levels.
+        """Probabilities of the levels of missing cells, for each column that has both: rows by levels.
 
-        Not shares of the tables: in each of these a cell is normal given the others of its row, which makes
-        probabilities of its levels, and they are averaged over the tables. (Shares, if ``W12`` was not kept.)
+        In each table a latent cell is normal given the other cells of its row, which gives probabilities of its
+        levels; these are averaged over the tables. (If ``W12`` was not kept, they are the shares of the tables in
+        which the cell has each level, which vary more.)
         """
         columns = [self.observed.columns[name] for name in self.gaps if self.observed.columns[name].levels]
         values = self._shares(columns) if self.fit is None else self._chances(self.fit, columns)
@@ -99,9 +100,9 @@ class Imputed(Sequence[pd.DataFrame]):
         }
 
     def cells(self, level: float = 0.9) -> pd.DataFrame:
-        """A row per missing cell: its mean, sd and central interval at ``level``, and its likeliest level.
+        """Return mean, sd and central interval at ``level`` of each missing cell, and its likeliest level.
 
-        All of these follow from the :attr:`probabilities` if the column has levels, otherwise from the draws.
+        These follow from the :attr:`probabilities` if the column has levels, otherwise from the draws.
         """
         rows = self.observed.table.rows
         parts = [
@@ -113,38 +114,39 @@ class Imputed(Sequence[pd.DataFrame]):
         return frame.set_index(["row", "variable"])
 
     def _described(self, column: Column, level: float) -> pd.DataFrame:
+        """Return mean, sd and interval of the missing cells of one column."""
         if column.levels:
             return describe_levels(column, self.probabilities[column.name].to_numpy(), level)
         return describe(self.draws[column.name], level)
 
     def _scales(self) -> Iterator[tuple[np.random.Generator, Sample, dict[Name, Scale]]]:
-        """Of each table what is random from here on, its sample, and the scales of its columns with gaps."""
+        """Yield the generator of each table, its sample, and the scales of the columns with missing cells."""
         for sample, seed in zip(self.samples, self.seeds, strict=True):
             rng = np.random.default_rng(seed)
             scales = self.observed.scales(rng, sample, self.gaps)
             yield rng, sample, dict(zip(self.gaps, scales, strict=True))
 
     def _shares(self, columns: Sequence[Column]) -> list[Array]:
-        """Of the tables, in which a cell has each level."""
+        """Return the shares of the tables in which a missing cell has each level."""
         return [(self.draws[c.name][:, :, None] == np.arange(len(c.levels))).mean(axis=0) for c in columns]
 
     def _chances(self, fit: Fit, columns: Sequence[Column]) -> list[Array]:
-        """The mean over tables of the probability, given all other cells, that a cell has each level."""
+        """Return the mean over tables of the probability of each level, given all other cells of the row."""
         total: list[Array] = [np.zeros((len(self.gaps[c.name]), len(c.levels))) for c in columns]
         with one_thread:  # as in the chains: the last bits must not depend on the number of cores
             for rng, sample, scales in self._scales():
-                laws = _laws_given_rows(rng, fit, sample, [c.name for c in columns])
-                for part, column, (mean, sd) in zip(total, columns, laws, strict=True):
+                conditionals = _conditionals_given_rows(rng, fit, sample, [c.name for c in columns])
+                for part, column, (mean, sd) in zip(total, columns, conditionals, strict=True):
                     steps = scales[column.name]
                     assert isinstance(steps, Steps)
                     part += steps.probabilities(mean[self.gaps[column.name]], sd) / len(self)
         return total
 
 
-def _laws_given_rows(
+def _conditionals_given_rows(
     rng: np.random.Generator, fit: Fit, sample: Sample, names: Sequence[Name]
 ) -> Iterator[tuple[Array, float]]:
-    """Means of the cells of each column named, those of the query first, and their sd, given all others."""
+    """Yield means and sd of the latent cells of each named column given all others, the query first."""
     table, columns, (W11, W12) = fit.observed.table, fit.observed.columns_at(sample), fit.matrices(sample)
     query, J = (np.flatnonzero([name in names for name in part]) for part in (table.query, table.rest))
     mean, sd = new_rows.of_query(W11, W12, columns)
@@ -155,7 +157,7 @@ def _laws_given_rows(
 
 
 def _series(column: Column, filled: Array | None) -> Any:
-    """The cells of a completed column, in a type like the one it had."""
+    """Return the cells of a completed column, in the type that the column had."""
     values = column.values.copy()
     if filled is not None:
         values[column.missing] = filled
@@ -163,7 +165,7 @@ def _series(column: Column, filled: Array | None) -> Any:
 
 
 def _typed(column: Column, cells: npt.NDArray[Any]) -> Any:
-    """Categories as such; anything else as it is."""
+    """Return categories as a pandas categorical, and other cells unchanged."""
     if column.dtype not in ("category", "ordered category"):
         return cells
     if not column.categories:

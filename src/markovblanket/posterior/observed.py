@@ -1,4 +1,4 @@
-"""The table behind a posterior, and its latent columns as some of the draws left them."""
+"""The table behind a posterior with its latent columns in some draws; and draws as data sets with named axes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from markovblanket.chains.stores import AXES, EFFORT, STREAM
-from markovblanket.chains.streaming import TOGETHER
+from markovblanket.chains.stores import AXES, EFFORT, STREAM_PREFIX
+from markovblanket.chains.streaming import MERGED_STATISTICS
 from markovblanket.contracts import Array, Columns
 from markovblanket.model.copula import transforms
 from markovblanket.model.copula.latent import Copula
@@ -22,21 +22,32 @@ from markovblanket.tables.columns import Column, number
 from markovblanket.tables.names import Name
 from markovblanket.tables.table import MixedTable, Standardisation
 
+# A chain, and the number of one of its draws that kept latent columns.
 Sample = tuple[int, int]
+# The axes of a statistic of every edge.
+EDGE_AXES = ("query", "variable")
+# The axes of streamed statistics that have others than the edge and perhaps the chain.
+STREAM_AXES = {
+    "sum": ("chain", "part", *EDGE_AXES),
+    "squares": ("chain", "part", *EDGE_AXES),
+    "histogram": (*EDGE_AXES, "bin"),
+    "kept": ("edge", "end"),
+    "first": (),
+}
 
 
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """What was observed, and what was drawn where it was not.
+    """The observed table, and draws of its latent columns.
 
     Parameters
     ----------
     table : MixedTable
-        The table as it was understood; without rows if there was a scatter matrix only.
+        The table as it was read; without rows if only a scatter matrix was given.
     margins : str
         How its columns entered the model.
     latent : xarray.DataArray
-        Columns that move, as they stood in some of the draws: (chain, draw, row, column); ``draw`` tells which.
+        The latent columns that move, in some of the draws: (chain, draw, row, column); ``draw`` has their numbers.
     """
 
     table: MixedTable
@@ -45,23 +56,23 @@ class Observed:
 
     @classmethod
     def of(cls, table: MixedTable, margins: str, moving: list[Name], latent: Array, every: int = 1) -> Observed:
-        """With ``latent`` columns of the names ``moving``, kept once in so many draws."""
+        """Return the observed table with ``latent`` columns named ``moving``, kept once in ``every`` draws."""
         coords = {"draw": every * np.arange(1, latent.shape[1] + 1) - 1, "column": moving}
         return cls(table, margins, xr.DataArray(latent, dims=("chain", "draw", "row", "column"), coords=coords))
 
     @property
     def p(self) -> int:
-        """Number of query variables."""
+        """Number p of query variables."""
         return len(self.table.query)
 
     @property
     def moving(self) -> list[Name]:
-        """Names of the columns that move, those of the query first."""
+        """Names of the columns whose latent values move, those of the query first."""
         return list(self.latent["column"].values.tolist())
 
     @cached_property
     def start(self) -> Columns:
-        """Latent columns where none moves; those that do, as they first stood."""
+        """Latent columns at their initial values, which columns that do not move keep."""
         if self.margins != "gaussian":
             copula = Copula.of(self.table.columns, self.p, by_rank=self.margins == "rank")
             return copula.start()
@@ -69,12 +80,12 @@ class Observed:
         return Columns(X[:, : self.p], X[:, self.p :])
 
     def require_rows(self, purpose: str) -> None:
-        """Refuse what a scatter matrix cannot answer."""
+        """Raise a ValueError if there are no rows, because a scatter matrix was given."""
         if not self.table.n:
             raise ValueError(f"{purpose} needs the rows of a table; this posterior was made from a scatter matrix")
 
     def correlation(self, names: Sequence[Name]) -> Array:
-        """Of some of the remaining variables, as they entered the model; moving ones as they first stood."""
+        """Return correlations of some of the remaining variables, from their initial latent columns."""
         place = {name: j for j, name in enumerate(self.table.rest)}
         X = self.start.X2[:, [place[name] for name in names]]
         size = np.sqrt(np.einsum("rk,rk->k", X, X))
@@ -82,18 +93,18 @@ class Observed:
         return correlation
 
     def samples(self, most: int) -> list[Sample]:
-        """At most so many of the draws that kept their latent columns, evenly spaced: chain, and which of them."""
+        """Return at most ``most`` of the draws that kept latent columns, evenly spaced over all chains."""
         if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1:
             raise ValueError(f"draws={most!r}: must be a whole number, at least 1")
         every = list(np.ndindex(*self.latent.shape[:2]))
         return [every[k] for k in np.linspace(0, len(every) - 1, min(most, len(every))).round().astype(int)]
 
     def draw_of(self, sample: Sample) -> Sample:
-        """Chain and draw of a sample."""
+        """Return the chain and the number of the draw of a sample."""
         return sample[0], int(self.latent["draw"].values[sample[1]])
 
     def columns_at(self, sample: Sample) -> Columns:
-        """All latent columns as they stood."""
+        """Return all latent columns in a sample."""
         names = (*self.table.query, *self.table.rest)
         place = {name: k for k, name in enumerate(names)}
         X = np.hstack([self.start.X1, self.start.X2])
@@ -102,12 +113,12 @@ class Observed:
 
     @cached_property
     def moving_rest(self) -> dict[int, int]:
-        """Positions of the moving columns among the rest, and among those that move."""
+        """The position of each moving column among the rest, and its position among all moving columns."""
         place = {name: j for j, name in enumerate(self.table.rest)}
         return {place[name]: k for k, name in enumerate(self.moving) if name in place}
 
     def rest_at(self, sample: Sample, J: npt.NDArray[np.intp]) -> Array:
-        """The latent columns at positions J of the rest, as they stood."""
+        """Return the latent columns at positions J of the rest in a sample."""
         X, moves = self.start.X2[:, J], self.latent.values[sample]
         for k, j in enumerate(J.tolist()):
             if j in self.moving_rest:
@@ -115,7 +126,7 @@ class Observed:
         return X
 
     def scales(self, rng: np.random.Generator, sample: Sample, names: Iterable[Name]) -> Iterator[Scale]:
-        """The scale of each named column, with its cuts where the sample allows them to be."""
+        """Yield the scale of each named column; its cut points are drawn given the latent column of the sample."""
         place = {name: k for k, name in enumerate(self.moving)}
         for name in names:
             if name in self.fixed_scales:
@@ -126,12 +137,12 @@ class Observed:
 
     @cached_property
     def columns(self) -> dict[Name, Column]:
-        """Columns by name."""
+        """The columns of the table by name."""
         return {column.name: column for column in self.table.columns}
 
     @cached_property
     def fixed_scales(self) -> dict[Name, Scale]:
-        """Of columns whose scale is the same in every draw."""
+        """The scales of the columns whose scale is the same in every draw."""
         if self.margins == "gaussian":
             whole = self.standardisation
             pairs = zip(self.columns, whole.mean.tolist(), whole.sd.tolist(), strict=True)
@@ -142,7 +153,7 @@ class Observed:
 
     @cached_property
     def standardisation(self) -> Standardisation:
-        """Of columns that entered as they are, query first; a scatter matrix was taken as given."""
+        """The standardisation of all columns, query first; the identity for a scatter matrix."""
         if not self.table.n:
             return Standardisation(np.zeros(len(self.columns)), np.ones(len(self.columns)))
         values = np.column_stack([column.values for column in self.table.columns])
@@ -151,7 +162,7 @@ class Observed:
     # As data sets ---------------------------------------------------------------------------------------
 
     def to_datasets(self) -> dict[str, xr.Dataset]:
-        """Two data sets from which :meth:`from_datasets` makes the same again."""
+        """Return two data sets, from which :meth:`from_datasets` restores the object."""
         table = self.table
         place = {name: k for k, name in enumerate(table.order)}
         names = [column.name for column in table.columns]
@@ -169,7 +180,7 @@ class Observed:
 
     @classmethod
     def from_datasets(cls, whole: xr.Dataset, latent: xr.Dataset) -> Observed:
-        """The inverse of :meth:`to_datasets`."""
+        """Restore an object from its two data sets, the inverse of :meth:`to_datasets`."""
         names, p = whole["column"].values.tolist(), int(whole.attrs["query"])
         described = json.loads(whole.attrs["columns"])
         values = np.asfortranarray(whole["values"].values)
@@ -183,46 +194,38 @@ class Observed:
 
 
 def _described_column(column: Column) -> dict[str, Any]:
-    """All of a column but its name and its numbers, as JSON knows it."""
+    """Return kind, levels, type and categories of a column in a form that JSON can store."""
     levels, categories = ([_plain_level(level) for level in part] for part in (column.levels, column.categories))
     return {"kind": column.kind, "levels": levels, "dtype": column.dtype, "categories": categories}
 
 
 def _plain_names(rows: Any) -> npt.NDArray[Any]:
-    """Names of rows that a file can hold: whole numbers, or text."""
+    """Return names of rows that a file can store: whole numbers, or text."""
     names = np.asarray(rows)
     return names if names.dtype.kind in "iu" else np.array([str(name) for name in rows])
 
 
 def _plain_level(level: Any) -> Any:
-    """Text, booleans, integers and floats as they are; rarer numbers as floats."""
+    """Return a level that JSON can store: numbers other than booleans, integers and floats become floats."""
     return level if isinstance(level, str | bool | int | float) else number(level)
 
 
-EDGE = ("query", "variable")
-# The axes of streamed statistics that are not a number per edge, chain by chain or for all chains together.
-STREAM_AXES = {
-    "sum": ("chain", "part", *EDGE),
-    "squares": ("chain", "part", *EDGE),
-    "histogram": (*EDGE, "bin"),
-    "kept": ("edge", "end"),
-    "first": (),
-}
+# Names of axes ----------------------------------------------------------------------------------------
 
 
 def name_axes(
     arrays: Mapping[str, Array], query: Sequence[Any], rest: Sequence[Any]
 ) -> tuple[xr.Dataset, xr.Dataset]:
-    """The chains' arrays as data sets with named axes: draws, and the effort of making them."""
+    """Return the arrays of the chains as two data sets with named axes: the draws, and the effort they took."""
     coords = {"query": list(query), "query_other": list(query), "variable": list(rest)}
     named = {
         name: (("chain", "draw", *AXES.get(name, ())), array)
         for name, array in arrays.items()
-        if not name.startswith(STREAM)
+        if not name.startswith(STREAM_PREFIX)
     }
     draws = xr.Dataset({name: value for name, value in named.items() if name not in EFFORT}, coords=coords)
     if "edge" in draws.dims:
-        kept = arrays[f"{STREAM}kept"].astype(int)
+        kept = arrays[f"{STREAM_PREFIX}kept"].astype(int)
         ends = [query[i] for i, _ in kept], [rest[j] for _, j in kept]
         names = [edge_name(*pair) for pair in zip(*ends, strict=True)]
         draws = draws.assign_coords(edge=names, edge_query=("edge", ends[0]), edge_variable=("edge", ends[1]))
@@ -232,17 +235,19 @@ def name_axes(
 
 
 def name_streams(arrays: Mapping[str, Array]) -> xr.Dataset | None:
-    """The streamed statistics with named axes; None where every draw was kept instead."""
-    found = {name.removeprefix(STREAM): array for name, array in arrays.items() if name.startswith(STREAM)}
+    """Return the streamed statistics with named axes; None if every draw was kept instead."""
+    found = {
+        name.removeprefix(STREAM_PREFIX): array for name, array in arrays.items() if name.startswith(STREAM_PREFIX)
+    }
     named = {name: (_stream_axes(name), array) for name, array in found.items()}
     return xr.Dataset(named) if named else None
 
 
 def _stream_axes(name: str) -> tuple[str, ...]:
-    """The axes of a streamed statistic."""
-    return STREAM_AXES.get(name, EDGE if name in TOGETHER else ("chain", *EDGE))
+    """Return the names of the axes of a streamed statistic."""
+    return STREAM_AXES.get(name, EDGE_AXES if name in MERGED_STATISTICS else ("chain", *EDGE_AXES))
 
 
 def edge_name(query: Any, variable: Any) -> str:
-    """An edge in a word."""
+    """Return the name of an edge, such as ``"query~variable"``."""
     return f"{query}~{variable}"

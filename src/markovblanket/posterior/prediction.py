@@ -1,4 +1,7 @@
-"""The query variables given the rest: ``X1 | X2 ~ N(-X2 W21 U, U)``, row by row, with W drawn."""
+"""Posterior prediction of the query variables given the rest, and posterior predictive checks.
+
+In each draw of ``W``, rows are independent with ``X1 | X2 ~ N(-X2 W21 U, U)``.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,17 @@ from markovblanket.tables.names import Name
 from markovblanket.tables.recode import read_like
 from markovblanket.tables.table import row_names
 
+# A statistic of residuals ``z``, in units of their sd, and fitted means.
+Statistic = Callable[[Array, Array], float]
+# Statistics by which rows are compared with rows drawn from the model.
+CHECKS: dict[str, Statistic] = {
+    "spread": lambda z, fit: float(np.mean(z**2)),
+    "skewness": lambda z, fit: float(np.mean(z**3)),
+    "tails": lambda z, fit: float(np.mean(z**4)),
+    "curvature": lambda z, fit: _correlation(z, (fit - fit.mean()) ** 2),
+    "uneven spread": lambda z, fit: _correlation(np.abs(z), fit),
+}
+
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
@@ -29,11 +43,11 @@ class Prediction:
     Attributes
     ----------
     draws : dict of xarray.DataArray
-        For each query variable, in its own type: (sample, row).
+        The draws of each query variable, (sample, row), in its own type.
     mean : pandas.DataFrame
-        The predictive mean, rows of the table by query variables; missing where the levels are no numbers.
+        The predictive mean, rows of the table by query variables; missing if the levels are not numbers.
     probabilities : dict of pandas.DataFrame
-        For each query variable with levels: rows of the table by levels.
+        The probabilities of the levels of each query variable that has some: rows of the table by levels.
     """
 
     draws: dict[Any, xr.DataArray]
@@ -47,7 +61,7 @@ class Prediction:
         return f"<Prediction: {query} query variables in {rows} rows; see summary(), mean, probabilities, draws>"
 
     def summary(self, level: float = 0.9) -> pd.DataFrame:
-        """A row per cell: mean, sd, central predictive interval at ``level``; with levels, the likeliest one."""
+        """Return mean, sd and central predictive interval at ``level`` of each cell, and its likeliest level."""
         parts = []
         for column, codes in zip(self.columns, self.codes, strict=True):
             table = self.probabilities.get(column.name)
@@ -60,22 +74,22 @@ class Prediction:
 
 
 def coefficients(W11: Array, W12: Array) -> Array:
-    """``-U W12``: the regression of the query on the rest, for each draw."""
+    """Return ``-U W12``, the coefficients of the regression of the query on the rest, for each draw."""
     return -np.linalg.solve(W11, W12)
 
 
 def _residual_noise(rng: np.random.Generator, W11: Array, rows: int) -> Array:
-    """Rows of ``N(0, U)``: with ``W11 = L L'`` is ``U = L^-T L^-1``, the covariance of rows ``z' L^-1``."""
+    """Draw rows of ``N(0, U)``: with ``W11 = L L'``, ``U = L^-T L^-1`` is the covariance of rows ``z' L^-1``."""
     noise = rng.standard_normal((rows, len(W11)))
     return np.linalg.solve(np.linalg.cholesky(W11).T, noise.T).T
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """What prediction takes from a posterior: draws of the matrices, (chain, draw, ...), and the table.
+    """What prediction needs of a posterior: draws of the matrices, (chain, draw, ...), and the table.
 
-    ``W12`` may be on disk and is read draw by draw; ``coefficients``, the mean of ``-U W12``, are
-    for columns that are standardised.
+    ``W12`` may be on disk and is read draw by draw. ``coefficients``, the posterior mean of ``-U W12``, are given
+    if all columns are just standardised.
     """
 
     W11: Array
@@ -84,7 +98,7 @@ class Fit:
     coefficients: Array | None = None
 
     def predict_rows(self, rng: np.random.Generator, new: Any, draws: int) -> Prediction:
-        """The query of the rows of a table; means are those of the coefficients where these are known."""
+        """Predict the query variables in the rows of a table; means use the coefficients if these are given."""
         values = read_like(new, self.observed.table.columns[self.observed.p :])
         if np.isnan(values).any():
             self.observed.require_rows("prediction of rows with missing cells")
@@ -95,12 +109,12 @@ class Fit:
         return prediction
 
     def matrices(self, sample: Sample) -> tuple[Array, Array]:
-        """``W11`` and ``W12`` of a sample's draw."""
+        """Return ``W11`` and ``W12`` in the draw of a sample."""
         chain, draw = self.observed.draw_of(sample)
         return self.W11[chain, draw], np.asarray(self.W12[chain, draw], dtype=float)
 
     def predict(self, rng: np.random.Generator, values: Array, draws: int, rows: Any) -> Prediction:
-        """The query of new rows whose remaining cells are ``values``, coded like the table's."""
+        """Predict the query variables in new rows whose other cells are ``values``, coded like the table."""
         columns = self.observed.table.columns[: self.observed.p]
         codes: list[list[Array]] = [[] for _ in columns]
         chances: list[list[Array]] = [[] for _ in columns]
@@ -118,13 +132,13 @@ class Fit:
         return _assemble(columns, [np.array(part) for part in codes], average, rows)
 
     def regression(self, values: Array, beta: Array) -> Array:
-        """Means on the scale of the data, for columns that are standardised, in rows that are complete."""
+        """Return predictive means on the scale of the data, for standardised columns and complete rows."""
         X2, _ = self._known(values)
         scales = (self.observed.fixed_scales[name] for name in self.observed.table.query)
         return np.column_stack([scale.data(x) for scale, x in zip(scales, beta @ X2.T, strict=True)])
 
     def _rest(self, rng: np.random.Generator, values: Array, samples: Sequence[Sample]) -> Iterator[Array]:
-        """The latent remaining cells of the new rows, for each sample, from where the last one left them."""
+        """Yield latent cells of the rest of the new rows for each sample, starting from the previous ones."""
         observed, names = self.observed, self.observed.table.rest
         drawn = [j for j, name in enumerate(names) if name not in observed.fixed_scales]
         moving = np.isin(np.arange(len(names)), list(observed.moving_rest)) | np.isnan(values).any(axis=0)
@@ -143,7 +157,7 @@ class Fit:
             yield x
 
     def _known(self, values: Array) -> tuple[Array, Array]:
-        """Bounds of the cells of columns whose scale no draw changes."""
+        """Return bounds of the latent cells of columns whose scale is the same in every draw; others are NaN."""
         lower, upper = np.full(values.shape, np.nan), np.full(values.shape, np.nan)
         for j, name in enumerate(self.observed.table.rest):
             if name in self.observed.fixed_scales:
@@ -154,7 +168,7 @@ class Fit:
 def _assemble(
     columns: Sequence[Column], codes: Sequence[Array], chances: Mapping[Name, Array], rows: Any
 ) -> Prediction:
-    """Draws in the columns' own types, their means, and the probabilities of their levels."""
+    """Return the prediction: draws in the types of the columns, their means, and probabilities of levels."""
     draws, mean, probabilities = {}, {}, {}
     for column, drawn in zip(columns, codes, strict=True):
         draws[column.name] = xr.DataArray(column.restore(drawn), dims=("sample", "row"), coords={"row": rows})
@@ -173,28 +187,19 @@ def _assemble(
     )
 
 
-Statistic = Callable[[Array, Array], float]
+# Predictive checks ------------------------------------------------------------------------------------
 
 
-def correlation(a: Array, b: Array) -> float:
-    """Of two columns; 0 where one of them is constant."""
+def _correlation(a: Array, b: Array) -> float:
+    """Return the correlation of two columns; 0 if one of them is constant."""
     a, b = a - a.mean(), b - b.mean()
     size = np.sqrt((a @ a) * (b @ b))
     return float(a @ b / size) if size > 0 else 0.0
 
 
-CHECKS: dict[str, Statistic] = {
-    "spread": lambda z, fit: float(np.mean(z**2)),
-    "skewness": lambda z, fit: float(np.mean(z**3)),
-    "tails": lambda z, fit: float(np.mean(z**4)),
-    "curvature": lambda z, fit: correlation(z, (fit - fit.mean()) ** 2),
-    "uneven spread": lambda z, fit: correlation(np.abs(z), fit),
-}
-
-
 def predictive_checks(rng: np.random.Generator, fit: Fit, draws: int, level: float) -> pd.DataFrame:
-    """A row per query variable and check."""
-    rows = [row for sample in fit.observed.samples(draws) for row in at_sample(rng, fit, sample)]
+    """Return predictive intervals and tail probabilities, a row per query variable and check."""
+    rows = [row for sample in fit.observed.samples(draws) for row in _checks_at_sample(rng, fit, sample)]
     frame = pd.DataFrame(rows, columns=["query", "check", "rows", "model"])
     grouped = frame.groupby(["query", "check"], sort=False)
     tail = (1 - level) / 2
@@ -205,8 +210,10 @@ def predictive_checks(rng: np.random.Generator, fit: Fit, draws: int, level: flo
     return summary.assign(probability=larger).reset_index()
 
 
-def at_sample(rng: np.random.Generator, fit: Fit, sample: Sample) -> Iterator[tuple[object, str, float, float]]:
-    """Query variable, check, and its value for the rows as they are and for rows of the model's making."""
+def _checks_at_sample(
+    rng: np.random.Generator, fit: Fit, sample: Sample
+) -> Iterator[tuple[object, str, float, float]]:
+    """Yield query variable, check, its value in the observed rows, and that in rows drawn from the model."""
     observed = fit.observed
     W11, W12 = fit.matrices(sample)
     columns, sd = observed.columns_at(sample), np.sqrt(np.diag(np.linalg.inv(W11)))
@@ -219,11 +226,11 @@ def at_sample(rng: np.random.Generator, fit: Fit, sample: Sample) -> Iterator[tu
         if isinstance(scale, Steps):
             codes = observed.columns[name].values
             made = scale.data(mean + sd[i] * noise)
-            yield name, "surprise", surprise(scale, codes, mean, sd[i]), surprise(scale, made, mean, sd[i])
+            yield name, "surprise", _surprise(scale, codes, mean, sd[i]), _surprise(scale, made, mean, sd[i])
 
 
-def surprise(scale: Steps, codes: Array, mean: Array, sd: float) -> float:
-    """``-mean log P(level)`` of the levels that rows have, missing ones left out."""
+def _surprise(scale: Steps, codes: Array, mean: Array, sd: float) -> float:
+    """Return ``-mean log P(level)`` of the levels of rows; missing cells are left out."""
     seen = ~np.isnan(codes)
     chances = scale.probabilities(mean[seen], sd)
     return float(-np.mean(np.log(np.maximum(chances[np.arange(seen.sum()), codes[seen].astype(int)], 1e-300))))

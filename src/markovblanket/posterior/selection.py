@@ -1,16 +1,16 @@
-"""Which edges to believe: rules on posterior probabilities of signs and of inclusion, and nothing else.
+"""Selection of edges, by rules on the posterior probabilities of their signs and of their inclusion.
 
 The central credible interval at ``level`` excludes zero exactly when the probability of one sign exceeds
-``(1 + level) / 2``, so a count of signs decides, without quantiles. The probability of the *other* sign is the
-local false sign rate; the largest set of edges whose mean rate stays below ``fdr`` bounds the expected share of
-wrong calls (Bayesian false discovery rate).
+``(1 + level) / 2``, so counts of signs suffice, without quantiles. The probability of the *other* sign is the
+local false sign rate; its mean over the selected edges is their expected (Bayesian) false discovery rate, and
+``fdr`` selects the largest set in which this mean is small enough.
 
-A prior with exact zeros gives every edge a probability of inclusion. The edges that are more likely there than not
-make up the median probability model (Barbieri and Berger 2004, Annals of Statistics 32), for which a missed edge
-is as bad as a false one; where rows are few, it hardly finds any. The f-score balances precision and recall, and
-the set that makes it largest has all edges whose probability is above *half of that f-score* (Lipton, Elkan and
-Naryanaswamy 2014): the cut is near 1/2 where the data tell nearly all, and lower where they do not. With a bound
-on the expected share of false edges this is the default, see :func:`least_inclusion`.
+A prior with exact zeros gives every edge a probability of inclusion. The edges that are more likely present than
+absent make up the median probability model (Barbieri and Berger 2004, Annals of Statistics 32), for which a missed
+edge is as bad as a false one; where rows are few, it hardly finds any. The f-score balances precision and recall,
+and the set that makes it largest has all edges whose probability is above *half of that f-score* (Lipton, Elkan
+and Naryanaswamy 2014): this threshold is near 1/2 where the data identify nearly all edges, and lower elsewhere.
+With a bound on the expected false discovery rate this is the default, see :func:`least_inclusion`.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ from markovblanket.contracts import Array
 
 Mask = npt.NDArray[np.bool_]
 
+# Credible level of the default rule without exact zeros.
 DEFAULT_LEVEL = 0.95
-# Beyond the edges that are likelier there than not, the default takes more as long as the expected share of false
-# ones is at most this. (On simulated Gaussian tables fewer were false.)
-MOST_FALSE = 0.3
+# The default rule with exact zeros selects edges with probabilities below 1/2 only while the expected false
+# discovery rate is at most this. (On simulated Gaussian tables the actual rate was lower.)
+MAX_FALSE_DISCOVERY_RATE = 0.3
 
 
 def sign_probability(draws: Array) -> Array:
-    """``max(P(w > 0), P(w < 0))`` over the first axis."""
+    """Return the probability of the likelier sign, ``max(P(w > 0), P(w < 0))``, over the first axis."""
     return np.maximum((draws > 0).mean(axis=0), (draws < 0).mean(axis=0))
 
 
@@ -43,12 +44,13 @@ def select(
     fdr: float | None = None,
     inclusion: float | None = None,
 ) -> Mask:
-    """By one rule, or by the default: of largest expected f-score if there are exact zeros, else 95 % intervals.
+    """Return a mask of the edges that one rule selects, or the default rule.
 
-    ``probability`` is that of the likelier sign; ``included`` that of inclusion, if the prior has exact zeros.
+    By default the expected f-score is largest, or, without exact zeros, 95 % intervals exclude zero.
+    ``probability`` is that of the likelier sign; ``included`` is that of inclusion, if the prior has exact zeros.
     """
     if sum(rule is not None for rule in (level, fdr, inclusion)) > 1:
-        raise ValueError("select by level, by fdr or by inclusion: one of them")
+        raise ValueError("select by level, by fdr or by inclusion: only one of them")
     if fdr is not None:
         return by_false_sign_rate(probability, fdr)
     if inclusion is not None or (level is None and included is not None):
@@ -57,25 +59,27 @@ def select(
 
 
 def _require_share(name: str, value: object, what: str) -> None:
-    """Refuse what does not lie between 0 and 1."""
+    """Refuse a value that does not lie between 0 and 1."""
     if not (isinstance(value, Real) and 0 < float(value) < 1):
         raise ValueError(f"{name}={value!r}: {what} lies between 0 and 1")
 
 
 def by_inclusion(included: Array | None, least: float) -> Mask:
-    """Edges that are there with at least this probability."""
+    """Select the edges that are present with at least this probability."""
     _require_share("inclusion", least, "a probability of inclusion")
     if included is None:
         raise ValueError("without exact zeros edges have no probability of inclusion: select by level or fdr")
     return included >= least
 
 
-def least_inclusion(included: Array | None, most_false: float = MOST_FALSE) -> float:
-    """Where the default rule cuts: the probability of inclusion, in whole per cent, of largest expected f-score.
+def least_inclusion(included: Array | None, most_false: float = MAX_FALSE_DISCOVERY_RATE) -> float:
+    """Return the inclusion threshold, in whole per cent, of the default rule: that of largest expected f-score.
 
-    With p the probabilities, edges above a cut have expected f-score ``2 sum_above p / (number above + sum p)``.
-    The cut is 1/2, or lower as long as the expected share of false edges, the mean of ``1 - p`` above it, is at
-    most ``most_false``: where all edges are unlikely, none is selected. Of equally good cuts it is the highest.
+    With p the probabilities, edges above a threshold have expected f-score
+    ``2 sum_above p / (number above + sum p)``.
+    The threshold is 1/2, or lower as long as the expected false discovery rate, the mean of ``1 - p`` above it, is
+    at most ``most_false``: where all edges are unlikely, none is selected. Of equally good thresholds it is the
+    highest.
 
     Examples
     --------
@@ -95,13 +99,13 @@ def least_inclusion(included: Array | None, most_false: float = MOST_FALSE) -> f
 
 
 def by_level(probability: Array, level: float) -> Mask:
-    """Edges whose central credible interval at ``level`` excludes zero."""
+    """Select the edges whose central credible interval at ``level`` excludes zero."""
     _require_share("level", level, "a credibility level")
     return probability > (1 + level) / 2
 
 
 def by_false_sign_rate(probability: Array, fdr: float) -> Mask:
-    """The largest set of edges, surest first, whose mean local false sign rate is at most ``fdr``.
+    """Select the largest set of edges, surest first, whose mean local false sign rate is at most ``fdr``.
 
     Examples
     --------

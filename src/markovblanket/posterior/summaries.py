@@ -1,4 +1,4 @@
-"""Means, intervals and convergence of draws, as data frames."""
+"""Means, intervals and convergence of draws as data frames; functions of ArviZ, for its versions 0.x and 1.x."""
 
 from __future__ import annotations
 
@@ -17,36 +17,42 @@ import xarray as xr
 from markovblanket.contracts import Array
 from markovblanket.tables.columns import Column, number
 
+# The filters of warnings belong to the process: two threads that change them at the same time do not restore them.
+WARNING_FILTERS_LOCK = threading.Lock()
+
+
+# Means and intervals ----------------------------------------------------------------------------------
+
 
 def stacked(array: xr.DataArray) -> Array:
-    """All draws of all chains along one first axis."""
+    """Return the draws of all chains along one first axis."""
     values: Array = array.values
     return values.reshape(-1, *values.shape[2:])
 
 
 def take(names: Sequence[Any], positions: npt.NDArray[np.intp]) -> list[Any]:
-    """``names`` at ``positions``."""
+    """Return the names at these positions."""
     return [names[k] for k in positions]
 
 
 def tails(level: float) -> tuple[float, float]:
-    """The probabilities at which the central interval at ``level`` begins and ends."""
+    """Return the probabilities of the lower and upper ends of the central interval at ``level``."""
     if not 0 < level < 1:
         raise ValueError(f"level={level!r}: a credibility level lies between 0 and 1")
     return (1 - level) / 2, (1 + level) / 2
 
 
 def describe(draws: Array, level: float) -> pd.DataFrame:
-    """Mean, sd and central interval at ``level`` of every column of ``draws``."""
+    """Return mean, sd and central interval at ``level`` of every column of ``draws``."""
     lower, upper = np.quantile(draws, tails(level), axis=0)
     columns = {"mean": draws.mean(axis=0), "sd": draws.std(axis=0, ddof=min(1, len(draws) - 1))}
     return pd.DataFrame(columns | {"lower": lower, "upper": upper})
 
 
 def describe_levels(column: Column, probabilities: Array, level: float) -> pd.DataFrame:
-    """Of cells whose levels have these probabilities, cells x levels: as :func:`describe`, and the likeliest one.
+    """Return mean, sd, interval and likeliest level of cells, from probabilities of their levels (cells x levels).
 
-    Mean, sd and interval are those of the levels' numbers, missing if they have none; the ends are levels.
+    Mean, sd and interval are those of the levels as numbers, missing if some level is text.
     """
     y = level_numbers(column)
     mean = probabilities @ y
@@ -58,26 +64,29 @@ def describe_levels(column: Column, probabilities: Array, level: float) -> pd.Da
 
 
 def _level_quantile(y: Array, probabilities: Array, tail: float) -> Array:
-    """The smallest of the numbers y up to which a row of probabilities adds up to ``tail``."""
+    """Return the smallest number y up to which a row of probabilities adds up to at least ``tail``."""
     order = np.argsort(y)
     below = np.cumsum(probabilities[:, order], axis=1)[:, :-1] < tail
     return y[order[below.sum(axis=1)]]
 
 
 def level_numbers(column: Column) -> Array:
-    """The levels of a column as numbers, missing if any of them is text."""
+    """Return the levels of a column as numbers, all missing if any level is text."""
     numbers = [level if isinstance(level, str) else number(level) for level in column.levels]
     words = any(isinstance(level, str) for level in numbers)
     return np.full(len(numbers), np.nan) if words else np.array(numbers, dtype=float)
 
 
 def likelier(edges: pd.DataFrame) -> pd.Series:
-    """The probability of inclusion by which edges are selected: with a second look, the larger of both ends'."""
+    """Return the inclusion probability by which edges are selected: the larger one after a second look."""
     return edges[[name for name in ("inclusion", "inclusion_other") if name in edges]].max(axis=1)
 
 
+# Convergence ------------------------------------------------------------------------------------------
+
+
 def convergence(draws: Mapping[Any, Array]) -> pd.DataFrame:
-    """R-hat, bulk and tail ESS of named (chain, draw) arrays; missing with fewer than 4 draws, or no motion."""
+    """Return R-hat, bulk and tail ESS of named (chain, draw) arrays; missing if constant or under 4 draws."""
     names = list(draws)
     if not names or next(iter(draws.values())).shape[1] < 4:
         return pd.DataFrame(np.nan, index=names, columns=["rhat", "ess_bulk", "ess_tail"])
@@ -90,7 +99,7 @@ def convergence(draws: Mapping[Any, Array]) -> pd.DataFrame:
 
 
 def flat(draws: xr.Dataset) -> dict[str, Array]:
-    """Every scalar of a data set as a (chain, draw) array, named like ``W11[a, b]``."""
+    """Return every scalar of a data set as a (chain, draw) array, with a name such as ``W11[a, b]``."""
     out: dict[str, Array] = {}
     for name, array in draws.data_vars.items():
         dims = [dim for dim in array.dims if dim not in ("chain", "draw")]
@@ -101,15 +110,14 @@ def flat(draws: xr.Dataset) -> dict[str, Array]:
     return out
 
 
-# Filters of warnings are the process's: two threads that changed them at a time would not restore them.
-IMPORTING = threading.Lock()
+# ArviZ ------------------------------------------------------------------------------------------------
 
 
 @cache
 def arviz() -> ModuleType:
-    """ArviZ, imported when first needed: it brings matplotlib."""
-    with IMPORTING, warnings.catch_warnings():
-        # 0.23 announces the coming of 1.0 on import; this module is how the package is ready for it.
+    """Import ArviZ when it is first needed: it imports matplotlib, which takes time."""
+    with WARNING_FILTERS_LOCK, warnings.catch_warnings():
+        # Version 0.23 warns of version 1.0 on import; the functions below work with both.
         warnings.simplefilter("ignore", FutureWarning)
         import arviz
 
@@ -117,9 +125,9 @@ def arviz() -> ModuleType:
 
 
 def inference_data(groups: Mapping[str, xr.Dataset]) -> Any:
-    """ArviZ's container for the groups: every ``az.plot_*`` and ``az.summary`` takes it.
+    """Return ArviZ's container of these groups, as ``az.summary`` and every ``az.plot_*`` expect it.
 
-    Without coordinates that are no index, of which the summary of ArviZ 1.x makes an error.
+    Coordinates that are not indexes are dropped: they make the summary of ArviZ 1.x fail.
     """
     az = arviz()
     plain = {name: group.drop_vars(set(group.coords) - set(group.indexes)) for name, group in groups.items()}
@@ -129,19 +137,19 @@ def inference_data(groups: Mapping[str, xr.Dataset]) -> Any:
 
 
 def rhat(draws: xr.Dataset) -> xr.Dataset:
-    """Rank-normalised split R-hat of every quantity; a single chain is judged by its two halves."""
-    with np.errstate(invalid="ignore", divide="ignore"):  # chains that never move divide 0 by 0: NaN is the answer
+    """Return rank-normalised split R-hat of every quantity; the halves of a single chain count as two chains."""
+    with np.errstate(invalid="ignore", divide="ignore"):  # 0/0 for chains that never move: NaN is right
         return _dataset(arviz().rhat(_halves(draws) if draws.sizes["chain"] == 1 else draws))
 
 
 def ess(draws: xr.Dataset, method: str = "bulk") -> xr.Dataset:
-    """Effective sample size of every quantity."""
+    """Return the effective sample size of every quantity."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return _dataset(arviz().ess(draws, method=method))
 
 
 def _halves(draws: xr.Dataset) -> xr.Dataset:
-    """The first and the second half of one chain as two chains."""
+    """Return the first and the second half of one chain as two chains."""
     half = draws.sizes["draw"] // 2
     parts = [
         draws.isel(chain=0, draw=slice(k * half, (k + 1) * half)).drop_vars("draw", errors="ignore")
@@ -151,4 +159,5 @@ def _halves(draws: xr.Dataset) -> xr.Dataset:
 
 
 def _dataset(result: Any) -> xr.Dataset:
+    """Return a result of ArviZ as a data set; version 1.x returns trees."""
     return result if isinstance(result, xr.Dataset) else result.to_dataset()

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.stats import gaussian_kde
 
 from markovblanket.contracts import Array
-from markovblanket.plots.chains import LAGS, autocorrelations
+from markovblanket.plots.chains import MOST_LAGS, autocorrelations
 from markovblanket.posterior.posterior import Posterior
 
 MOST_EDGES, MOST_POINTS, GRID = 100, 500, 90
@@ -45,7 +45,7 @@ def curves_of(draws: Array) -> dict[str, Any]:
     """Of draws (chain, draw): what is drawn when an edge is chosen."""
     every = -(-draws.shape[1] // MOST_POINTS)
     low, high = float(draws.min()), float(draws.max())
-    lags = min(LAGS, draws.shape[1])
+    lags = min(MOST_LAGS, draws.shape[1])
     return {
         "density": density(draws),
         "trace": [packed(chain[::every], low, high) for chain in draws],

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from markovblanket.plots.chains import CHAINS
+from markovblanket.plots.chains import CHAIN_COLOURS
 from markovblanket.plots.style import NEGATIVE, POSITIVE, QUERY
 from markovblanket.posterior.display import edge_rows, figure, number, number_fields, percent, rhat, signed
 from markovblanket.posterior.posterior import Posterior
@@ -106,7 +106,7 @@ def payload(
         "stages": drawn["stages"],
         "edges": {name: [_curves.significant(value) for value in every[name].astype(float)] for name in COLUMNS},
         "curves": _curves.curves(posterior, numbered(edges, inner.head(30))),
-        "chainColours": CHAINS,
+        "chainColours": CHAIN_COLOURS,
     }
 
 

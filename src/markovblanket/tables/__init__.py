@@ -1,1 +1,1 @@
-"""Frames, arrays and files as typed columns: their kinds, their names, and new rows in the same terms."""
+"""Frames, arrays and files as typed columns: reading them, kinds of variables, names, and recoding of new rows."""

@@ -1,11 +1,12 @@
-"""Frames, arrays and files taken apart: blocks of numbers, and single columns of anything else.
+"""Readers of tables: a frame, an array or a file becomes blocks of numbers and single columns of anything else.
 
-Nothing is judged here. A file ends in
+Kinds of variables are decided elsewhere, in :mod:`markovblanket.tables.kinds`. The suffix of a file decides how it
+is read:
 
 - ``.csv`` or ``.tsv``, also with ``.gz``: names in the first line; a first column without a name holds the names
-  of the rows and is left out;
+  of the rows and is left out; damaged text, another separator and files that unpack to far too much are refused;
 - ``.parquet`` or ``.feather``, with pyarrow;
-- ``.h5ad``, with h5py: the columns of ``X``, and those of ``obs`` that are mentioned by name.
+- ``.h5ad``, with h5py: the columns of ``X``, and those columns of ``obs`` that the caller mentions by name.
 """
 
 from __future__ import annotations
@@ -23,22 +24,30 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-MISSING = frozenset(
+# Words that mean "missing" in text.
+MISSING_WORDS = frozenset(
     ["", "NA", "N/A", "na", "n/a", "nan", "NaN", "NAN", "null", "NULL", "None", "<NA>", "#N/A", ".", "?"]
 )
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".feather", ".h5ad")
-NUMBERS = frozenset(
+# NumPy's names of the numeric types.
+NUMERIC_TYPES = frozenset(
     ["bool", "float16", "float32", "float64", *(f"{u}int{b}" for u in ("", "u") for b in (8, 16, 32, 64))]
 )
-# Characters of a name that a message shows.
-ROOM = 60
-# What readers of damaged files raise: pyarrow's errors are ValueErrors and OSErrors.
-DAMAGE = (ValueError, OSError, KeyError, TypeError, IndexError, RuntimeError)
+# A message shows at most so many characters of a name.
+LONGEST_NAME = 60
+# Errors that readers raise on damaged files; those of pyarrow are ValueErrors and OSErrors.
+DAMAGED_FILE_ERRORS = (ValueError, OSError, KeyError, TypeError, IndexError, RuntimeError)
+# A gzip file may unpack to so many bytes, or to so many times its own size, whichever is more.
+MOST_UNPACKED_BYTES, MOST_UNPACKED_RATIO = 2**28, 100
+# Characters that may separate the cells of a text file.
+SEPARATORS = ",;\t|"
+# Words with which pandas begins its message about a damaged text file.
+PANDAS_PREAMBLE = "Error tokenizing data. C error: "
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Block:
-    """Columns of one numeric type: ``numbers[:, k]`` is column ``positions[k]`` of the table."""
+    """Columns of one numeric type; ``numbers[:, k]`` is column ``positions[k]`` of the table."""
 
     positions: Sequence[int]
     numbers: npt.NDArray[Any]
@@ -47,7 +56,7 @@ class Block:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Cells:
-    """A column of anything; an "ordered category" comes with all its categories, a "category" from pandas too."""
+    """A column of any values; ``categories`` has all those of an ordered column, or of a pandas categorical."""
 
     position: int
     values: Sequence[Any]
@@ -57,7 +66,7 @@ class Cells:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Source:
-    """A table taken apart; ``offered`` names columns that nobody asked for and that were left behind."""
+    """The contents of a table; ``offered`` names the columns of a file that were not asked for and not read."""
 
     names: tuple[Hashable, ...]
     rows: int
@@ -66,17 +75,20 @@ class Source:
     offered: tuple[Hashable, ...] = ()
 
 
+# Frames and arrays ------------------------------------------------------------------------------------
+
+
 def take_apart(table: Any, mentioned: Collection[Any] = (), levels: Collection[str] = ()) -> Source:
-    """Any table, by what it is; ``levels`` are words that a file does not use for missing cells."""
+    """Read any frame, array or file; in a file, the words in ``levels`` never stand for missing cells."""
     if isinstance(table, str | Path):
         return from_file(Path(table).expanduser(), mentioned, levels)
     return from_array(table) if isinstance(table, np.ndarray) else from_frame(table)
 
 
 def from_array(table: npt.NDArray[Any]) -> Source:
-    """Columns named by position."""
+    """Read an array of two dimensions, its columns named by position."""
     if table.dtype.names is not None:
-        raise ValueError("a structured array is no table of numbers: pass pandas.DataFrame(array) instead")
+        raise ValueError("a structured array is not a table of numbers: pass pandas.DataFrame(array) instead")
     if table.ndim != 2:
         raise ValueError(f"a table has rows and columns; got an array of {table.ndim} dimension(s)")
     if isinstance(table, np.ma.MaskedArray):
@@ -85,13 +97,13 @@ def from_array(table: npt.NDArray[Any]) -> Source:
     table, positions = np.asarray(table), range(table.shape[1])
     if table.dtype.kind in "fiub":
         return Source(tuple(positions), len(table), [Block(positions, table, table.dtype.name)], [])
-    # Nanoseconds would become plain integers in tolist().
+    # tolist() would turn dates in nanoseconds into plain integers.
     listed = list if table.dtype.kind in "mM" else np.ndarray.tolist
     return Source(tuple(positions), len(table), [], [Cells(k, listed(table[:, k])) for k in positions])
 
 
 def frame_of(table: Any) -> nw.DataFrame[Any]:
-    """Any eager frame that narwhals knows."""
+    """Wrap any eager frame that narwhals knows."""
     try:
         return nw.from_native(table, eager_only=True)
     except TypeError:
@@ -103,7 +115,7 @@ def frame_of(table: Any) -> nw.DataFrame[Any]:
 
 
 def from_frame(table: Any) -> Source:
-    """Columns of one numeric type leave the frame together, everything else one by one."""
+    """Read a frame: columns of one numeric type together as a block, all others one by one."""
     frame = frame_of(table)
     groups: dict[Any, list[int]] = {}
     for position, dtype in enumerate(frame.schema.values()):
@@ -114,7 +126,7 @@ def from_frame(table: Any) -> Source:
         block = (frame if len(positions) == frame.shape[1] else frame[:, positions]).to_numpy() if name else None
         if name and block is not None and block.dtype.kind in "fiub" and not rounded(name, block):
             blocks.append(Block(positions, block, name))
-        else:  # booleans with gaps come as objects, whole numbers with gaps as floats
+        else:  # with missing cells, booleans come as objects and whole numbers as floats
             cells += [cells_of(position, frame[:, position]) for position in positions]
     return Source(tuple(frame.columns), len(frame), blocks, cells)
 
@@ -122,45 +134,50 @@ def from_frame(table: Any) -> Source:
 def numeric_name(dtype: Any) -> str:
     """NumPy's name of a numeric type of narwhals; empty for other types."""
     name = type(dtype).__name__.lower().replace("boolean", "bool")
-    return name if name in NUMBERS else ""
+    return name if name in NUMERIC_TYPES else ""
 
 
 def rounded(name: str, block: npt.NDArray[Any]) -> bool:
-    """Whether whole numbers have become floats that may not tell them apart."""
+    """Whether whole numbers have become floats so large that different ones may have become equal."""
     return "int" in name and block.dtype.kind == "f" and bool((np.abs(block) >= 2**53).any())
 
 
 def cells_of(position: int, column: nw.Series[Any]) -> Cells:
-    """A column as a list; an Enum, or what is ordered in pandas, with its categories."""
+    """Read one column as a list, with its categories if it is categorical or a polars Enum."""
     if isinstance(column.dtype, nw.Enum):
         return Cells(position, column.to_list(), "ordered category", tuple(column.dtype.categories))
     if column.dtype == nw.Categorical:
-        categories = getattr(
-            getattr(column.to_native(), "cat", None), "categories", ()
-        )  # unused ones too, in pandas
+        # Only pandas lists categories that no cell has.
+        categories = getattr(getattr(column.to_native(), "cat", None), "categories", ())
         return Cells(position, column.to_list(), "category", tuple(categories))
     return Cells(position, column.to_list())
 
 
+# Names in messages ------------------------------------------------------------------------------------
+
+
 def repeated(names: Iterable[Hashable]) -> str:
-    """The names that occur more than once, for a message."""
+    """List the names that occur more than once, for a message."""
     return listing([name for name, count in Counter(names).items() if count > 1])
 
 
 def listing(names: Sequence[Any]) -> str:
-    """The first five names, and how many more there are."""
+    """List the first five names, and say how many more there are."""
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return ", ".join(shown(name) for name in names[:5]) + more
 
 
 def shown(name: Any) -> str:
-    """A name for a message, in which it must not take all the room."""
+    """Represent a name in a message, shortened if it is long."""
     text = repr(name)
-    return text if len(text) <= ROOM else f"{text[: ROOM - 2]}…{text[-1]}"
+    return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 2]}…{text[-1]}"
+
+
+# Files ------------------------------------------------------------------------------------------------
 
 
 def from_file(path: Path, mentioned: Collection[Any], levels: Collection[str]) -> Source:
-    """A file, by the end of its name."""
+    """Read a file, in the format that its suffix names."""
     kind = next((suffix for suffix in SUFFIXES if path.name.lower().endswith(suffix)), None)
     if kind is None:
         raise ValueError(f"cannot read {path.name!r}: a table file ends in {', '.join(SUFFIXES)}")
@@ -169,16 +186,16 @@ def from_file(path: Path, mentioned: Collection[Any], levels: Collection[str]) -
     if path.is_dir():
         raise IsADirectoryError(f"{str(path)!r} is a folder, not a file")
     if kind in (".csv", ".csv.gz", ".tsv", ".tsv.gz"):
-        return from_frame(text_frame(path, "," if ".csv" in kind else "\t", MISSING - set(levels)))
+        return from_frame(text_frame(path, "," if ".csv" in kind else "\t", MISSING_WORDS - set(levels)))
     package = optional("h5py" if kind == ".h5ad" else "pyarrow", kind)
     try:
         return from_h5ad(path, mentioned) if package.__name__ == "h5py" else from_frame(binary_frame(path, kind))
-    except DAMAGE as error:  # what these packages say has neither the file's name nor always one line
+    except DAMAGED_FILE_ERRORS as error:  # their messages lack the name of the file and may have several lines
         raise ValueError(f"cannot read {path.name!r}: {' '.join(str(error).split())}") from None
 
 
 def optional(package: str, suffix: str) -> Any:
-    """A package that only files of one kind need."""
+    """Import a package that only files with this suffix need."""
     try:
         return import_module(package)
     except ImportError:
@@ -186,7 +203,7 @@ def optional(package: str, suffix: str) -> Any:
 
 
 def binary_frame(path: Path, kind: str) -> Any:
-    """A parquet or feather file as a frame; names in a file are text."""
+    """Read a parquet or feather file as a frame; its column names become text."""
     import pandas as pd
 
     frame = pd.read_parquet(path, engine="pyarrow") if kind == ".parquet" else pd.read_feather(path)
@@ -194,10 +211,12 @@ def binary_frame(path: Path, kind: str) -> Any:
 
 
 def from_h5ad(path: Path, mentioned: Collection[Any]) -> Source:
-    """The mentioned columns of ``obs``, then ``X`` under the names of ``var``."""
+    """Read the mentioned columns of ``obs``, then ``X`` under the names of ``var``."""
     with import_module("h5py").File(path) as file:
         if "X" not in file or any(part not in file or "_index" not in file[part].attrs for part in ("obs", "var")):
-            raise ValueError(f"{path.name!r} has no X, obs or var in today's layout: save it with anndata again")
+            raise ValueError(
+                f"{path.name!r} has no X, obs or var in the current layout: save it with anndata again"
+            )
         obs = [name for name in file["obs"] if name != file["obs"].attrs["_index"]]
         chosen = [name for name in obs if name in set(mentioned)]
         cells = [obs_cells(k, name, file["obs"][name]) for k, name in enumerate(chosen)]
@@ -209,7 +228,7 @@ def from_h5ad(path: Path, mentioned: Collection[Any]) -> Source:
 
 
 def dense(node: Any) -> npt.NDArray[Any]:
-    """``X`` in rows and columns, also if it is stored by its nonzero cells."""
+    """Read ``X`` as a dense matrix, whether it is stored dense or sparse."""
     from scipy import sparse
 
     if hasattr(node, "shape"):
@@ -221,7 +240,7 @@ def dense(node: Any) -> npt.NDArray[Any]:
 
 
 def obs_cells(position: int, name: str, node: Any) -> Cells:
-    """One column of ``obs``; categories keep their order if they have one."""
+    """Read one column of ``obs``; ordered categories keep their order."""
     form = str(node.attrs.get("encoding-type", "array"))
     if form == "categorical":
         categories = tuple(elements(node["categories"]))
@@ -229,42 +248,38 @@ def obs_cells(position: int, name: str, node: Any) -> Cells:
         return Cells(position, values, "ordered category" if node.attrs["ordered"] else "category", categories)
     if (hasattr(node, "shape") and "categories" not in node.attrs) or form.startswith("nullable"):
         return Cells(position, elements(node))
-    raise ValueError(f"column {name!r} of obs is stored as {form!r}, which is not read here; leave it out")
+    raise ValueError(f"column {name!r} of obs is stored as {form!r}, which cannot be read; leave it out")
 
 
 def elements(node: Any) -> list[Any]:
-    """The cells of an array, None where a mask says so."""
+    """List the values of an array; masked ones are None."""
     if not hasattr(node, "shape"):
         return [None if gap else value for value, gap in zip(elements(node["values"]), node["mask"], strict=True)]
     return list((node.asstr() if node.dtype.kind == "O" else node)[()].tolist())
 
 
-# A packed file may unpack to so many bytes, or to so many times its own size.
-MOST_UNPACKED, MOST_TIMES = 2**28, 100
-SEPARATORS = ",;\t|"
-# What pandas says before what is wrong.
-PREAMBLE = "Error tokenizing data. C error: "
+# Text files -------------------------------------------------------------------------------------------
 
 
-class Bounded(gzip.GzipFile):
-    """A packed file that ends with an error where it unpacks to more than a table would."""
+class BoundedGzipFile(gzip.GzipFile):
+    """A gzip file that raises an error when it unpacks to more bytes than any plausible table has."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self.most = max(MOST_UNPACKED, MOST_TIMES * path.stat().st_size)
+        self.most = max(MOST_UNPACKED_BYTES, MOST_UNPACKED_RATIO * path.stat().st_size)
 
     def read(self, size: int | None = -1) -> bytes:
-        """So many bytes."""
+        """Read and unpack at most ``size`` bytes."""
         cells = super().read(size)
         if self.tell() > self.most:
-            raise ValueError(f"it unpacks to more than {self.most:,} bytes; unpack it first, if that is meant")
+            raise ValueError(f"it unpacks to more than {self.most:,} bytes; if that is intended, unpack it first")
         return cells
 
     read1 = read
 
 
 def text_frame(path: Path, separator: str, missing: Collection[str]) -> Any:
-    """A text file as a frame, under the names that stand in it: pandas would rename duplicates."""
+    """Read a text file as a frame with the names of its first line; pandas alone would rename duplicates."""
     import pandas as pd
 
     options: dict[str, Any] = {"sep": separator, "keep_default_na": False, "low_memory": False}
@@ -275,32 +290,32 @@ def text_frame(path: Path, separator: str, missing: Collection[str]) -> Any:
         with opened(path) as file:
             frame = pd.read_csv(file, na_values=sorted(missing), **options)
         if len(frame) and not isinstance(frame.index, pd.RangeIndex):
-            # pandas takes the first cells for names of rows, and every name would stand over another column.
+            # pandas takes the first cells for names of rows, which would shift all column names by one.
             raise ValueError(
                 f"rows have more cells than the first line has names ({len(header)}); name all columns"
             )
     except UnicodeDecodeError:
-        raise ValueError(f"cannot read {path.name!r}: it is no text in UTF-8; save it as such") from None
-    except (ValueError, EOFError, OSError, zlib.error) as error:  # those of pandas are ValueErrors
-        what = " ".join(str(error).removeprefix(PREAMBLE).split())
+        raise ValueError(f"cannot read {path.name!r}: it is not text in UTF-8; save it as such") from None
+    except (ValueError, EOFError, OSError, zlib.error) as error:  # the errors of pandas are ValueErrors
+        what = " ".join(str(error).removeprefix(PANDAS_PREAMBLE).split())
         raise ValueError(f"cannot read {path.name!r}: {what}") from None
     return named(frame, header, path)
 
 
 def opened(path: Path) -> IO[bytes]:
-    """Its bytes, unpacked."""
-    return Bounded(path) if path.name.lower().endswith(".gz") else path.open("rb")  # type: ignore[return-value]
+    """Open a file for reading bytes; a gzip file is unpacked as it is read."""
+    return BoundedGzipFile(path) if path.name.lower().endswith(".gz") else path.open("rb")  # type: ignore[return-value]
 
 
 def refuse_other_separator(header: list[str], separator: str) -> None:
-    """One name that has another separator in it is not one name."""
+    """Refuse a first line with a single name that contains another separator."""
     others = [other for other in SEPARATORS if other != separator and other in header[0]]
     if len(header) == 1 and others:
         raise ValueError(f"its first line has {others[0]!r} between names; save it with {separator!r}")
 
 
 def named(frame: Any, header: list[str], path: Path) -> Any:
-    """The frame under its own names; a first column without one holds the names of the rows and is left out."""
+    """Give the frame its column names; a first column without a name holds names of rows and is left out."""
     frame.columns = header
     if header[0] == "":
         frame = frame.iloc[:, 1:]

@@ -1,4 +1,4 @@
-"""A column as the model takes it, and the cells of the table as levels and numbers."""
+"""A column as the model takes it; cells as levels and numbers; wide tables, some columns at a time."""
 
 from __future__ import annotations
 
@@ -14,19 +14,22 @@ import numpy as np
 import numpy.typing as npt
 
 from markovblanket.contracts import Array
-from markovblanket.tables._frames import MISSING, NUMBERS, listing, shown
+from markovblanket.tables._frames import MISSING_WORDS, NUMERIC_TYPES, listing, shown
 
+# What is wrong with a column of dates, and what to do about it.
 HOLDS_DATES, COUNT_DAYS = "holds dates or times", "count the days or hours from some point, or leave it out"
-DATES = (date, time, timedelta, np.datetime64, np.timedelta64)
+DATE_TYPES = (date, time, timedelta, np.datetime64, np.timedelta64)
+# Numbers of a wide table that are processed at a time: half a megabyte, which fits into a cache.
+NUMBERS_PER_CHUNK = 2**16
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Column:
-    """One variable: numbers for the model, and what it takes to give its cells back.
+    """One variable: its numbers for the model, and what is needed to restore its cells from such numbers.
 
     ``values`` has NaN where a cell is missing; elsewhere the number if ``kind`` is continuous, otherwise the code
     ``0 .. L-1`` of the cell's level. ``dtype`` is NumPy's name for numbers and booleans, or "text", "category",
-    "ordered category", "object" (text among numbers); ``categories`` are all it has, observed or not.
+    "ordered category", "object" (text among numbers); ``categories`` has all of its categories, observed or not.
     """
 
     name: Hashable
@@ -38,7 +41,7 @@ class Column:
 
     @property
     def missing(self) -> npt.NDArray[np.bool_]:
-        """Where cells are missing."""
+        """A mask of the missing cells."""
         return np.isnan(self.values)
 
     @property
@@ -47,9 +50,9 @@ class Column:
         return not self.missing.any()
 
     def restore(self, values: Array) -> npt.NDArray[Any]:
-        """Cells on the scale of the data from numbers or codes like ``self.values``.
+        """Return cells on the scale of the data, from numbers or codes like ``self.values``.
 
-        Gaps come back as NaN among numbers, as None among anything else.
+        Missing cells become NaN among numbers, and None among anything else.
 
         Examples
         --------
@@ -60,7 +63,7 @@ class Column:
         gaps = np.isnan(values)
         lookup = np.array([*self.levels, None], dtype=object)
         cells = values if self.kind == "continuous" else lookup[np.where(gaps, -1, values).astype(int)]
-        if self.dtype not in NUMBERS or (self.dtype == "bool" and gaps.any()):
+        if self.dtype not in NUMERIC_TYPES or (self.dtype == "bool" and gaps.any()):
             return cells
         if self.dtype.startswith("float") or gaps.any():
             return cells.astype(self.dtype if self.dtype.startswith("float") else float)
@@ -69,23 +72,23 @@ class Column:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Factor:
-    """The different observed cells of a column, and which of them each cell is: -1 where missing."""
+    """The distinct observed values of a column, and each cell's position among them (-1 if missing)."""
 
     values: list[Any]
     codes: npt.NDArray[np.int64]
 
     @classmethod
     def of_numbers(cls, x: Array, dtype: str) -> Factor:
-        """Of numbers in ascending order, as Python's own in their type."""
+        """Return the factor of a numeric column, its values ascending, as Python objects of type ``dtype``."""
         seen = ~np.isnan(x)
         values, inverse = np.unique(x[seen], return_inverse=True)
         codes = np.full(len(x), -1)
         codes[seen] = inverse
-        return cls(values.astype(dtype if dtype in NUMBERS else float).tolist(), codes)
+        return cls(values.astype(dtype if dtype in NUMERIC_TYPES else float).tolist(), codes)
 
     @classmethod
     def of_cells(cls, values: Sequence[Any], clean: Callable[[Any], Any]) -> Factor:
-        """Of anything hashable, in order of appearance; each different cell is cleaned once."""
+        """Return the factor of hashable cells, in order of appearance; each distinct cell is cleaned once."""
         raw: dict[Any, int] = {}
         codes = np.fromiter((raw.setdefault(value, len(raw)) for value in values), np.int64, len(values))
         merged: dict[Any, int] = {}
@@ -96,7 +99,7 @@ class Factor:
     def column(
         self, name: Hashable, rank: Sequence[int], kind: str | None, dtype: str, categories: tuple[Any, ...] = ()
     ) -> Column:
-        """The column whose levels are in the order of ``rank``, one per value; equal ranks are one level."""
+        """Return the column whose levels have the order ``rank``, one per value; equal ranks are one level."""
         _, first, dense = np.unique(np.asarray(rank, dtype=np.int64), return_index=True, return_inverse=True)
         levels = tuple(self.values[k] for k in first)
         if len(levels) < 2:
@@ -113,7 +116,7 @@ class Factor:
 
 
 def rank_in(name: Hashable, values: Sequence[Any], order: Sequence[Any]) -> list[int]:
-    """The place of each value in a declared order; 1, 1.0 and ``"1"`` are the same level."""
+    """Return the position of each value in a declared order; 1, 1.0 and ``"1"`` are the same level."""
     place = {key(level): k for k, level in enumerate(order)}
     if len(place) < len(order):
         raise refused(name, f"has an order that names a level twice: {listing(order)}", "name every level once")
@@ -121,19 +124,19 @@ def rank_in(name: Hashable, values: Sequence[Any], order: Sequence[Any]) -> list
         raise refused(
             name,
             f"has {listing(outside)} outside its declared order",
-            f"add to kinds={{{shown(name)}: [...]}} what is meant",
+            f"add the level to kinds={{{shown(name)}: [...]}}, or correct the cells",
         )
     return [place[key(value)] for value in values]
 
 
 def key(value: Any) -> Any:
-    """What two spellings of a level have in common."""
+    """Return what all spellings of a level have in common: its number, or else its text without outer blanks."""
     x = number(value)
     return str(value).strip() if x is None else x
 
 
 def number(value: Any) -> float | int | None:
-    """A number, also from text; None for other text."""
+    """Return a value as a number, also if it is spelled as text; None for other text."""
     if not isinstance(value, str):
         return _within_floats(value) if isinstance(value, int) else float(value)
     for parse in (int, float):
@@ -141,25 +144,25 @@ def number(value: Any) -> float | int | None:
             x = parse(value)
         except ValueError:
             continue
-        return None if "_" in value or x != x else _within_floats(x)  # Python reads 1_000 as a thousand
+        return None if "_" in value or x != x else _within_floats(x)  # Python would read 1_000 as a thousand
     return None
 
 
 def _within_floats(x: float) -> float:
-    """Whole numbers that no float reaches are infinite."""
+    """Return x, or infinity for a whole number beyond the range of floats."""
     return math.inf if isinstance(x, int) and abs(x) >= 2**1000 else x
 
 
 def cleaned(name: Hashable, value: Any, said: Collection[str]) -> Any:
-    """A cell as text or number, None if it is missing; the words in ``said`` never are."""
-    if isinstance(value, DATES):
+    """Return a cell as text or number, or None if it is missing; the words in ``said`` are never missing."""
+    if isinstance(value, DATE_TYPES):
         raise refused(name, HOLDS_DATES, COUNT_DAYS)
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, str | bytes):
         text = (value if isinstance(value, str) else value.decode(errors="replace")).strip()
-        return None if text in MISSING and text not in said else text
-    if value is None or type(value).__name__ == "NAType":  # pandas.NA, without importing pandas
+        return None if text in MISSING_WORDS and text not in said else text
+    if value is None or type(value).__name__ == "NAType":  # pandas.NA, recognised without importing pandas
         return None
     if isinstance(value, Real | Decimal):
         return None if value != value else value
@@ -177,21 +180,17 @@ def is_date(text: str) -> bool:
 
 
 def refused(name: Hashable, what: str, way: str) -> ValueError:
-    """What is wrong with a column, and the way out."""
+    """Return the error that names a column, says what is wrong with it and what to do."""
     return ValueError(f"column {shown(name)} {what}; {way}")
 
 
-# Numbers looked at together: half a megabyte, which a cache holds.
-CHUNK = 2**16
-
-
 def spans(rows: int, columns: int) -> Iterator[slice]:
-    """All columns, from left to right, as many at a time as hold :data:`CHUNK`, but at least one.
+    """Return slices of columns, of at most :data:`NUMBERS_PER_CHUNK` numbers each but at least one column.
 
     Examples
     --------
-    >>> [(span.start, span.stop) for span in spans(CHUNK // 2, 5)]
+    >>> [(span.start, span.stop) for span in spans(NUMBERS_PER_CHUNK // 2, 5)]
     [(0, 2), (2, 4), (4, 5)]
     """
-    width = max(1, CHUNK // max(rows, 1))
+    width = max(1, NUMBERS_PER_CHUNK // max(rows, 1))
     return (slice(first, min(first + width, columns)) for first in range(0, columns, width))

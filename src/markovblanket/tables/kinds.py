@@ -1,25 +1,26 @@
-"""What kind of variable each column of a table is.
+"""Kinds of variables: whether a column is continuous, binary, ordinal or a count.
 
 Only observed cells count. Missing are None, NaN, ``pandas.NA``, a polars null, and in text the words of
-:data:`markovblanket.tables._frames.MISSING`, blanks around them stripped. Text that is otherwise all numbers is numbers.
+:data:`markovblanket.tables._frames.MISSING_WORDS`, without the blanks around them. A column of text whose other
+cells are all spelled as numbers is a column of numbers.
 
 =====================================================================  ====================================
 column                                                                 kind
 =====================================================================  ====================================
 two levels of anything                                                 binary: ascending, text sorted
 ordered categories (pandas ``ordered=True``, polars ``Enum``)          ordinal, in their order
-whole numbers, at most 12 different ones                               ordinal
+whole numbers, at most 12 distinct ones                                ordinal
 other whole numbers, none negative, fewer values than half the cells   count
 other whole numbers                                                    continuous
-other numbers, at most 5 different ones in at least 20 cells           ordinal
+other numbers, at most 5 distinct ones in at least 20 cells            ordinal
 other numbers                                                          continuous
 other text and unordered categories                                    refused: a copula needs an order
 =====================================================================  ====================================
 
-A declared kind goes before this table; a declared order, a list of levels, makes anything ordinal (binary if two
-of them are observed). The words of a declared order and the categories of an ordered column are levels even where
-text would have them missing, such as ``"None"`` before ``"mild"``. Levels that no cell takes are dropped: ranks
-know nothing of them.
+A declared kind overrides this table; a declared order, a list of levels, makes anything ordinal (binary if two
+of them are observed). The words of a declared order and the categories of an ordered column are levels even if the
+same words mean "missing" elsewhere, such as ``"None"`` before ``"mild"``. Levels that no cell has are dropped:
+they do not affect ranks.
 """
 
 from __future__ import annotations
@@ -47,15 +48,19 @@ from markovblanket.tables.columns import (
     spans,
 )
 
+# What is wrong with whole numbers that become equal as floats.
 TOO_CLOSE = "has whole numbers beyond 2^53 that are too close to tell apart"
 KINDS = ("continuous", "binary", "ordinal", "count")
-FEW_WHOLE, FEW_REAL, FEW_REAL_CELLS, FREE_TEXT = 12, 5, 20, 50
+# At most so many distinct numbers are levels: of whole numbers, and of others if there are enough cells.
+MOST_WHOLE_LEVELS, MOST_REAL_LEVELS, LEAST_REAL_CELLS = 12, 5, 20
+# A column with more distinct texts than this is free text or an identifier, not a variable with levels.
+MOST_TEXT_LEVELS = 50
 
 Declared = str | Sequence[Any]
 
 
 def columns(source: Source, names: Sequence[Hashable], declared: Mapping[Hashable, Declared]) -> list[Column]:
-    """The columns of a table in its order; what cannot be modelled is refused by its name."""
+    """Return the typed columns of a table, in its order; a column that cannot be modelled is refused by name."""
     found: dict[int, Column] = {}
     for block in source.blocks:
         labels = [names[position] for position in block.positions]
@@ -71,7 +76,7 @@ def _from_block(
     names: Sequence[Hashable],
     declared: Mapping[Hashable, Declared],
 ) -> Iterator[Column]:
-    """Numeric columns: one copy, contiguous by column, that all continuous ones are views of."""
+    """Yield the numeric columns of a block; continuous ones are views of one copy, contiguous by column."""
     X = np.array(block.numbers, dtype=float, order="F")
     X.flags.writeable = False
     if block.numbers.dtype.kind in "iu":
@@ -84,14 +89,14 @@ def _from_block(
             yield Column(name, kind, X[:, k], (), block.dtype)
             continue
         if kind == "count" and not profile.countable[k]:
-            raise refused(name, "is no count: it has negative or fractional numbers", "declare it 'continuous'")
+            raise refused(name, "is not a count: it has negative or fractional numbers", "declare it 'continuous'")
         factor = Factor.of_numbers(X[:, k], block.dtype)
         rank = range(len(factor.values)) if isinstance(kind, str) else rank_in(name, factor.values, kind)
         yield factor.column(name, rank, kind if isinstance(kind, str) else None, block.dtype)
 
 
 def _refuse_merged(whole: npt.NDArray[Any], X: Array, names: Sequence[Hashable]) -> None:
-    """Whole numbers beyond 2^53 of which floats make one: identifiers, or counts from a far point."""
+    """Refuse columns in which distinct whole numbers beyond 2^53, often identifiers, become equal as floats."""
     for k in np.flatnonzero((np.abs(X) >= 2**53).any(axis=0)):
         if len(np.unique(whole[:, k])) > len(np.unique(X[:, k])):
             raise refused(names[int(k)], TOO_CLOSE, "subtract an offset, or leave it out")
@@ -99,7 +104,7 @@ def _refuse_merged(whole: npt.NDArray[Any], X: Array, names: Sequence[Hashable])
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Profile:
-    """What the kinds of numeric columns depend on, one entry per column."""
+    """Facts on which the kinds of numeric columns depend, one entry per column."""
 
     observed: npt.NDArray[np.int64]
     distinct: npt.NDArray[np.int64]
@@ -109,13 +114,13 @@ class Profile:
 
     @classmethod
     def of(cls, X: Array) -> Profile:
-        """Some columns at a time."""
+        """Return the facts of all columns of ``X``, computed for some columns at a time."""
         parts = [cls._facts(np.sort(X[:, span], axis=0)) for span in spans(*X.shape)]
         return cls(*(np.concatenate(facts) for facts in zip(*parts, strict=True)))
 
     @staticmethod
     def _facts(ascending: Array) -> tuple[npt.NDArray[Any], ...]:
-        """Of columns in ascending order, NaN at the end: a new value is one greater than its neighbour."""
+        """Return the facts of sorted columns, NaN last; a cell greater than the one before it is a new value."""
         seen = ~np.isnan(ascending)
         distinct = (ascending[1:] > ascending[:-1]).sum(axis=0) + seen[0]
         whole = ((np.floor(ascending) == ascending) | ~seen).all(axis=0)
@@ -123,16 +128,18 @@ class Profile:
         return seen.sum(axis=0), distinct, whole, countable, finite
 
     def kinds(self) -> list[str]:
-        """By the rules of the table above."""
+        """Return the kind of each column, by the table of the module's docstring."""
         few = np.where(
-            self.whole, self.distinct <= FEW_WHOLE, (self.distinct <= FEW_REAL) & (self.observed >= FEW_REAL_CELLS)
+            self.whole,
+            self.distinct <= MOST_WHOLE_LEVELS,
+            (self.distinct <= MOST_REAL_LEVELS) & (self.observed >= LEAST_REAL_CELLS),
         )
         tied = self.countable & (2 * self.distinct < self.observed)
         kinds = np.select([self.distinct == 2, few, tied], ["binary", "ordinal", "count"], "continuous")
         return list(kinds.tolist())
 
     def refuse(self, names: Sequence[Hashable]) -> None:
-        """Columns that hold nothing, infinities, or nothing that varies."""
+        """Refuse columns that are empty, infinite somewhere, or constant."""
         for bad, what, way in (
             (self.observed == 0, "has no observed cell", "leave it out"),
             (~self.finite, "has infinite values", "replace them or leave it out"),
@@ -144,7 +151,7 @@ class Profile:
 
 
 def _from_cells(cells: Cells, name: Hashable, declared: Declared | None) -> Column:
-    """A column of text, categories or objects: numbers if all its cells are, otherwise levels in some order."""
+    """Return a column of text, categories or objects: numeric if all cells are, otherwise ordered levels."""
     kind, order = (declared, None) if isinstance(declared, str) else (None, declared)
     if order is None and cells.dtype == "ordered category":
         order = cells.categories
@@ -152,7 +159,9 @@ def _from_cells(cells: Cells, name: Hashable, declared: Declared | None) -> Colu
     numbers = [number(value) for value in factor.values]
     if None not in numbers and _reads_as_numbers(cells, kind, order):
         return _from_numbers(cells, name, factor, kind)
-    if None not in numbers and order is None and kind == "ordinal":  # categories that keep their spelling
+    if (
+        None not in numbers and order is None and kind == "ordinal"
+    ):  # categories spelled as numbers, which keep their spelling
         order = sorted(factor.values, key=key)
     if kind in ("continuous", "count"):
         raise refused(
@@ -166,25 +175,28 @@ def _from_cells(cells: Cells, name: Hashable, declared: Declared | None) -> Colu
 
 
 def factor_of(cells: Cells, name: Hashable, order: Sequence[Any]) -> Factor:
-    """The different cells; levels of the declared order are never missing."""
+    """Return the distinct cells of a column; levels of the declared order are never missing."""
     said = frozenset(str(level).strip() for level in order)
     try:
         return Factor.of_cells(cells.values, lambda value: cleaned(name, value, said))
-    except TypeError:  # what has no hash
+    except TypeError:  # a cell that cannot be hashed
         raise refused(
             name, "holds lists or other nested objects", "leave it out or spread it over columns"
         ) from None
 
 
 def _reads_as_numbers(cells: Cells, kind: str | None, order: Sequence[Any] | None) -> bool:
-    """Text and objects do, unless an order is declared; categories where the declared kind asks for it."""
+    """Whether cells spelled as numbers are numbers.
+
+    Text and objects are, unless an order is declared; categories are if the declared kind is numeric.
+    """
     if cells.dtype in ("category", "ordered category"):
         return kind in ("continuous", "count")
     return order is None
 
 
 def _from_numbers(cells: Cells, name: Hashable, factor: Factor, kind: str | None) -> Column:
-    """A column whose different cells are all numbers, in whatever spelling."""
+    """Return a column whose cells are all numbers, however they are spelled."""
     numbers = [number(value) for value in factor.values]
     whole = {x for x in numbers if isinstance(x, int)}
     if len({float(x) for x in whole}) < len(whole):
@@ -195,12 +207,12 @@ def _from_numbers(cells: Cells, name: Hashable, factor: Factor, kind: str | None
 
 
 def _type_of(cells: Cells, factor: Factor) -> str:
-    """Categories stay categories; otherwise the narrowest of bool, int64, float64 and text that fits."""
+    """Return a column's type: its kind of category, or the narrowest of bool, int64, float64, text, object."""
     if cells.dtype in ("category", "ordered category"):
         return cells.dtype
     if all(isinstance(value, bool) for value in factor.values):
         return "bool"
-    # Beyond 2^53 a float no longer tells two integers apart.
+    # Beyond 2^53 two different integers may be the same float.
     if all(isinstance(value, int) and abs(value) <= 2**53 for value in factor.values):
         return "int64"
     if all(isinstance(value, str) for value in factor.values):
@@ -209,7 +221,7 @@ def _type_of(cells: Cells, factor: Factor) -> str:
 
 
 def _sorted_rank(name: Hashable, values: Sequence[Any], kind: str | None) -> list[int]:
-    """Two levels in sorted order; more have no order of their own."""
+    """Return the ranks of two levels in sorted order; more levels than two are refused, as they have no order."""
     if len(values) > 2 and kind != "binary":
         _refuse_unordered(name, values)
     order = sorted(values, key=lambda value: (isinstance(value, str), value))
@@ -217,13 +229,13 @@ def _sorted_rank(name: Hashable, values: Sequence[Any], kind: str | None) -> lis
 
 
 def _refuse_unordered(name: Hashable, values: Sequence[Any]) -> None:
-    """Say why there is no order: a few words among numbers, free text, or categories."""
+    """Refuse a column without an order, and say why: words among numbers, dates, free text, or categories."""
     words = [value for value in values if number(value) is None]
     if words and 2 * len(words) < len(values):
         raise refused(name, f"holds numbers except {listing(words)}", "write these as numbers or leave them empty")
     if all(isinstance(value, str) and is_date(value) for value in values):
         raise refused(name, HOLDS_DATES, COUNT_DAYS)
-    if len(values) > FREE_TEXT:
+    if len(values) > MOST_TEXT_LEVELS:
         looks = f"has {len(values)} different texts and looks like free text or an identifier"
         raise refused(name, looks, "leave it out")
     way = f"a Gaussian copula needs an order: pass kinds={{{shown(name)}: [...]}} or indicator columns"

@@ -1,4 +1,4 @@
-"""New rows in the terms of a fitted table: numbers, and codes of the levels that its columns had."""
+"""New rows coded like a fitted table: as numbers, and as codes of the levels of its columns."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from markovblanket.tables.names import require
 
 
 def read_like(table: Any, columns: Sequence[Column]) -> Array:
-    """The columns of a new table, by name, coded as those of the fitted one; a column each.
+    """Return the cells of a new table, coded like the fitted ``columns``: rows by columns.
 
-    An array has them in order. A number that was no level of a column with levels gets a code between those of its
-    neighbours, with a half: 2.5 lies between the levels 2 and 3, and -0.5 below all.
+    Columns of a frame are found by name, those of an array by position. In a column with numeric levels, a number
+    that is none of them gets a code halfway between those of its neighbours: 2.5 between the third and the fourth
+    level, -0.5 below all.
 
     Raises
     ------
     ValueError
-        If a column is absent or holds what the fitted one could not, by name.
+        If a column is absent or has a cell that the fitted one could not have; the message names it.
 
     Examples
     --------
@@ -38,7 +39,9 @@ def read_like(table: Any, columns: Sequence[Column]) -> Array:
     names = [column.name for column in columns]
     words = {str(level) for column in columns for level in (*column.levels, *column.categories)}
     source = take_apart(table, set(names), words)
-    text = any(isinstance(name, str) for name in names)  # as the fitted names, whatever else is in the new table
+    text = any(
+        isinstance(name, str) for name in names
+    )  # the type of the fitted names counts, not that of the new table
     found = tuple(str(name) if text else name for name in source.names)
     if isinstance(table, np.ndarray):
         if len(found) != len(names):
@@ -53,7 +56,7 @@ def read_like(table: Any, columns: Sequence[Column]) -> Array:
 
 
 def _recode(column: Column, cells: Any) -> Array:
-    """The cells of one new column."""
+    """Return the coded cells of one new column."""
     if isinstance(cells, np.ndarray) and column.kind == "continuous":
         values = cells.astype(float)
     else:
@@ -65,11 +68,15 @@ def _recode(column: Column, cells: Any) -> Array:
 
 
 def _codes(column: Column, values: Sequence[Any]) -> list[float]:
-    """Numbers as they are, levels by their place."""
+    """Return the code of each value: numbers as they are, levels by their position."""
     numbers = [number(value) for value in values]
     if column.kind == "continuous":
         if words := [value for value, x in zip(values, numbers, strict=True) if x is None]:
-            raise refused(column.name, f"holds {listing(words)}, and was numbers before", "write these as numbers")
+            raise refused(
+                column.name,
+                f"holds {listing(words)}, but the fitted column held numbers",
+                "write these as numbers",
+            )
         return [math.nan if x is None else float(x) for x in numbers]
     if any(x is not None and math.isinf(x) for x in numbers):
         raise refused(column.name, "has infinite values", "replace them or leave the rows out")
@@ -83,9 +90,9 @@ def _codes(column: Column, values: Sequence[Any]) -> list[float]:
 
 
 def _between(column: Column, value: Hashable, x: float | None, levels: Sequence[Any]) -> float:
-    """The half code of a number among levels in ascending order; anything else is refused."""
+    """Return the code, with a half, of a number between ascending levels; refuse any other value."""
     if x is None or column.kind == "binary":
         raise refused(
-            column.name, f"has {value!r}, which is none of its levels {listing(column.levels)}", "mend it"
+            column.name, f"has {value!r}, which is none of its levels {listing(column.levels)}", "correct it"
         )
     return bisect_left(levels, x) - 0.5

@@ -1,6 +1,6 @@
-"""Any table plus the names of its query columns in; checked columns, query first, out.
+"""Tables ready for a model: checked columns, those of the query first, and their standardisation.
 
-What cannot be modelled is refused here, by name, before anything runs.
+A column that cannot be modelled is refused here, by name, before anything runs.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from markovblanket.tables.names import (
 
 @dataclass(frozen=True, eq=False)
 class MixedTable:
-    """Columns of several kinds, some cells missing: those of the query first, the rest in the table's order.
+    """Columns of any kind, perhaps with missing cells: the query first, the rest in the table's order.
 
-    ``order`` has all names as the table had them, and ``rows`` the names of its rows.
+    ``order`` has all column names in the order of the table, and ``rows`` the names of its rows.
     """
 
     columns: tuple[Column, ...]
@@ -44,11 +44,11 @@ class MixedTable:
 
     @property
     def n(self) -> int:
-        """Number of rows."""
+        """Number of rows of the table."""
         return len(self.columns[0].values)
 
     def describe(self) -> list[dict[str, Any]]:
-        """A row per column, as understood: name, role, kind, number of levels, number of missing cells."""
+        """Describe each column by its name, role, kind, number of levels and number of missing cells."""
         roles = ("query",) * len(self.query) + ("rest",) * len(self.rest)
         return [
             {
@@ -62,8 +62,11 @@ class MixedTable:
         ]
 
 
+# Columns of any kind ----------------------------------------------------------------------------------
+
+
 def read_mixed(table: Any, query: Any, kinds: Mapping[Any, Declared] | None = None) -> MixedTable:
-    """Any table with its columns' kinds, inferred by the rules of :mod:`markovblanket.tables.kinds` or declared.
+    """Read a table of columns of any kind, inferred by the rules of :mod:`markovblanket.tables.kinds` or declared.
 
     Parameters
     ----------
@@ -78,12 +81,12 @@ def read_mixed(table: Any, query: Any, kinds: Mapping[Any, Declared] | None = No
     Returns
     -------
     MixedTable
-        Codes and numbers with NaN for missing cells, and what it takes to give the cells back.
+        Codes and numbers, with NaN for missing cells, and what is needed to restore the cells.
 
     Raises
     ------
     ValueError
-        If the table cannot be modelled; the message names the column and the way out.
+        If the table cannot be modelled; the message names the column and says what to do.
 
     Examples
     --------
@@ -99,7 +102,7 @@ def read_mixed(table: Any, query: Any, kinds: Mapping[Any, Declared] | None = No
 
 
 def read_whole(table: Any, asked: Sequence[Name], kinds: Mapping[Any, Declared] | None = None) -> MixedTable:
-    """The same with all columns in the rest; those ``asked`` for must be there."""
+    """Read a table of columns of any kind with all columns in the rest; those ``asked`` for must exist."""
     declared = _checked_kinds({} if kinds is None else kinds)
     words = {str(level) for order in declared.values() if not isinstance(order, str) for level in order}
     source = take_apart(table, {*asked, *declared}, words)
@@ -113,20 +116,20 @@ def read_whole(table: Any, asked: Sequence[Name], kinds: Mapping[Any, Declared] 
 
 
 def about(table: MixedTable, query: Any) -> MixedTable:
-    """The same table with these variables as its query."""
+    """Return a table with other variables as its query."""
     chosen, rest = split(table.order, query)
     column = {column.name: column for column in table.columns}
     return replace(table, columns=tuple(column[name] for name in (*chosen, *rest)), query=chosen, rest=rest)
 
 
 def row_names(table: Any, rows: int) -> Any:
-    """The index of a pandas frame, as it is; positions otherwise."""
+    """Return the index of a pandas frame, or the positions of the rows of any other table."""
     index = getattr(table, "index", None)
-    return np.arange(rows) if index is None or callable(index) else index  # a text's index is a method
+    return np.arange(rows) if index is None or callable(index) else index  # str.index is a method
 
 
 def _checked_kinds(kinds: Mapping[Any, Declared]) -> dict[Name, Declared]:
-    """Declared kinds that exist, and declared orders as tuples."""
+    """Check declared kinds, and return declared orders as tuples."""
     if not isinstance(kinds, Mapping):
         raise TypeError(f"kinds={shown(kinds)}: must be a dict, such as {{'stage': 'ordinal'}}")
     for name, kind in kinds.items():
@@ -145,16 +148,19 @@ def _checked_kinds(kinds: Mapping[Any, Declared]) -> dict[Name, Declared]:
 
 
 def _check_size(source: Source) -> None:
-    """Refuse tables too small to hold variation."""
+    """Refuse a table that is empty or has one row."""
     if not source.names or not source.rows:
         raise ValueError(f"the table is empty: {source.rows} row(s) and {len(source.names)} column(s)")
     if source.rows < 2:
-        raise ValueError("the table has 1 row; columns that vary take at least 2")
+        raise ValueError("the table has 1 row; at least 2 are needed")
+
+
+# Tables of numbers ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Table:
-    """Finite, non-constant numbers: ``X1`` (n x p, the query) and ``X2`` (n x q, the rest), with names."""
+    """A table of finite numbers: ``X1`` (n x p, the query) and ``X2`` (n x q, the rest), with names."""
 
     X1: Array
     X2: Array
@@ -165,7 +171,7 @@ class Table:
     dtypes: Mapping[Name, str]
 
     def as_mixed(self) -> MixedTable:
-        """The same, every column continuous."""
+        """Return the table as a `MixedTable` whose columns are all continuous."""
         values = (*self.X1.T, *self.X2.T)
         names = (*self.query, *self.rest)
         columns = tuple(
@@ -176,12 +182,12 @@ class Table:
 
 
 def read(table: Any, query: Any) -> Table:
-    """Any table of numbers, split into query and rest.
+    """Read a table of finite numbers, split into query and rest.
 
     Raises
     ------
     ValueError
-        If the table cannot be modelled; the message names the column and the way out.
+        If the table cannot be modelled; the message names the column and says what to do.
     """
     asked = names_asked(query)
     source = take_apart(table, set(asked))
@@ -197,7 +203,7 @@ def read(table: Any, query: Any) -> Table:
 
 
 def read_numbers(table: Any, asked: Sequence[Name]) -> MixedTable:
-    """The same, with all columns in the rest; those ``asked`` for must be there."""
+    """Read a table of finite numbers without a query, all columns in the rest; those ``asked`` for must exist."""
     source = take_apart(table, set(asked))
     names = coordinates(source.names)
     _check_size(source)
@@ -208,7 +214,7 @@ def read_numbers(table: Any, asked: Sequence[Name]) -> MixedTable:
 
 
 def _numbers_in(source: Source, names: Sequence[Name]) -> Iterator[tuple[Name, Array, str]]:
-    """Every column as finite numbers: its name, they, and what type they had."""
+    """Yield the name of each column, its finite numbers, and the type that they had."""
     for block in source.blocks:
         for position, column in zip(block.positions, block.numbers.T, strict=True):
             yield names[position], _finite(names[position], column), block.dtype
@@ -217,7 +223,7 @@ def _numbers_in(source: Source, names: Sequence[Name]) -> Iterator[tuple[Name, A
 
 
 def _numeric(name: Name, cells: Cells) -> Array:
-    """A column of anything as finite numbers; text that looks like numbers is text."""
+    """Return a column of cells as finite numbers; text is refused, even if it is spelled as numbers."""
     values = [cleaned(name, value, ()) for value in cells.values]
     if words := [value for value in values if isinstance(value, str)]:
         raise refused(name, f"is not numeric (it holds {shown(words[0])})", "leave it out or code it as numbers")
@@ -225,7 +231,7 @@ def _numeric(name: Name, cells: Cells) -> Array:
 
 
 def _finite(name: Name, column: npt.NDArray[Any]) -> Array:
-    """A column of finite numbers, or a ValueError that names it."""
+    """Return a column as floats; refuse missing and infinite cells."""
     numbers = column.astype(float)
     if missing := int(np.isnan(numbers).sum()):
         raise refused(name, f"has {missing} missing cell(s)", "fill them in or leave it out")
@@ -234,16 +240,19 @@ def _finite(name: Name, column: npt.NDArray[Any]) -> Array:
     return numbers
 
 
+# Standardisation --------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Standardisation:
-    """Where columns were, and how wide: ``(x - mean) / sd`` has mean 0 and mean square 1."""
+    """Means and standard deviations of columns: ``(x - mean) / sd`` has mean 0 and mean square 1."""
 
     mean: Array
     sd: Array
 
     @classmethod
     def of(cls, X: Array, names: Sequence[Name]) -> Standardisation:
-        """Of the columns of ``X``; a constant one is refused by its name."""
+        """Return the standardisation of the columns of ``X``; a constant one is refused by name."""
         if len(X) < 2:
             raise ValueError(f"the table has {len(X)} row(s); standardising its columns takes at least 2")
         parts = [_spread(X[:, span]) for span in spans(*X.shape)]
@@ -252,19 +261,19 @@ class Standardisation:
         for name, width in zip(names, sd, strict=True):
             if width <= 1e-14:
                 raise ValueError(
-                    f"column {shown(name)} is constant, to rounding; leave it out or subtract an offset"
+                    f"column {shown(name)} is constant up to rounding; leave it out or subtract an offset"
                 )
         return cls(mean * reach, sd * reach)
 
     def apply(self, X: Array) -> Array:
-        """Standardised columns."""
+        """Return the columns of ``X``, standardised."""
         Z = X - self.mean
         Z /= self.sd
         return Z
 
 
 def _spread(X: Array) -> tuple[Array, Array, Array]:
-    """The largest size in each column; and in units of it, mean and standard deviation."""
+    """Return the largest magnitude of each column and, in units of it, mean and standard deviation."""
     reach = np.maximum(np.abs(X).max(axis=0), np.finfo(float).tiny)
     unit = X / reach  # squares of columns near 1e200 would overflow
     return reach, unit.mean(axis=0), unit.std(axis=0)
