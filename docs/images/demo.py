@@ -10,9 +10,9 @@ import pandas as pd
 mpl.use("Agg")
 from matplotlib import pyplot as plt
 
-from markovblanket.fitting import estimate
 from markovblanket import plots
 from markovblanket.cli._demo import clinic
+from markovblanket.fitting import estimate
 
 ROOM = {"left": 0.005, "right": 0.995, "bottom": 0.0, "top": 0.93, "wspace": 0.03}
 MISSED = {"color": "0.75", "linestyle": ":", "linewidth": 1.2}

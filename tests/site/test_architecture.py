@@ -1,4 +1,4 @@
-"""The architecture holds: nothing imports upwards, private modules stay private, and the contract notices breaches."""
+"""Nothing imports upwards, private modules stay private, and the import contract notices breaches."""
 
 from __future__ import annotations
 
@@ -68,7 +68,9 @@ def test_contract_catches_a_forbidden_import(copy: Path, importer: str, imported
 
 
 def test_contract_catches_a_package_without_a_layer_and_welcomes_a_new_module(copy: Path) -> None:
-    (copy / "src" / "markovblanket" / "posterior" / "centrality.py").write_text("import markovblanket.chains.run\n")
+    (copy / "src" / "markovblanket" / "posterior" / "centrality.py").write_text(
+        "import markovblanket.chains.run\n"
+    )
     assert lint(copy).returncode == 0
     (copy / "src" / "markovblanket" / "attic.py").touch()
     outcome = lint(copy)
@@ -89,7 +91,7 @@ print(*sys.modules)
     assert HEAVY.isdisjoint(outcome.stdout.split())
 
 
-# An underscore is kept: a module that begins with one is imported by its own package alone, a name by its own module.
+# A module that begins with an underscore is imported by its own package alone, such a name by its own module.
 
 
 def imports(path: Path) -> list[str]:
@@ -119,5 +121,7 @@ def test_nobody_imports_what_is_private_to_another_package(path: Path) -> None:
 def test_a_private_import_would_be_noticed(tmp_path: Path) -> None:
     (tmp_path / "plots").mkdir()
     module = tmp_path / "plots" / "new.py"
-    module.write_text("from markovblanket.report._page import render\nfrom markovblanket.model import _row_scales\n")
+    module.write_text(
+        "from markovblanket.report._page import render\nfrom markovblanket.model import _row_scales\n"
+    )
     assert len(breaches(module, tmp_path)) == 2

@@ -27,7 +27,7 @@ from markovblanket.cli import _fit as fitting
 from markovblanket.cli import _output_folder, main
 from markovblanket.cli._options import in_options
 from markovblanket.tables import _frames
-from markovblanket.tables._frames import shown
+from markovblanket.tables.columns import shown
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
 

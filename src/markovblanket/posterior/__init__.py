@@ -1,1 +1,1 @@
-"""The posterior of a fit: draws with named axes, edges and how sure they are, predictions, diagnostics, storage."""
+"""The posterior of a fit: draws with named axes, edges, predictions, diagnostics, and how all of it is stored."""

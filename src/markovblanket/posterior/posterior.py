@@ -186,8 +186,8 @@ class Posterior:
 
         Without a rule, if the prior has exact zeros: edges with a probability of inclusion of at least 1/2, or of
         less, if that makes the expected f-score larger and at most 30 % of the edges are expected to be false
-        (``markovblanket.posterior.selection.least_inclusion``); with a second look, the likelier end counts. Without exact
-        zeros: edges whose 95 % interval excludes zero.
+        (``markovblanket.posterior.selection.least_inclusion``); with a second look, the likelier end counts.
+        Without exact zeros: edges whose 95 % interval excludes zero.
 
         Parameters
         ----------

@@ -175,8 +175,8 @@ def read(path: Path) -> tuple[dict[str, xr.Dataset], dict[str, Any]]:
     found = settings.pop("format", None) if isinstance(settings, dict) else None
     if found != FORMAT:
         raise ValueError(
-            f"{path} was written by another version of markovblanket (format {found!r}, and this one reads {FORMAT}): "
-            "fit again, or load it with that version"
+            f"{path} was written by another version of markovblanket (format {found!r}, "
+            f"and this one reads {FORMAT}): fit again, or load it with that version"
         )
     if absent := [name for name in GROUPS if not (path / f"{name}.zarr").is_dir()]:
         raise ValueError(f"{path} is not a whole saved posterior: {', '.join(absent)} missing")

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -24,17 +23,9 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-# Words that mean "missing" in text.
-MISSING_WORDS = frozenset(
-    ["", "NA", "N/A", "na", "n/a", "nan", "NaN", "NAN", "null", "NULL", "None", "<NA>", "#N/A", ".", "?"]
-)
+from markovblanket.tables.columns import MISSING_WORDS, NUMERIC_TYPES, repeated
+
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".feather", ".h5ad")
-# NumPy's names of the numeric types.
-NUMERIC_TYPES = frozenset(
-    ["bool", "float16", "float32", "float64", *(f"{u}int{b}" for u in ("", "u") for b in (8, 16, 32, 64))]
-)
-# A message shows at most so many characters of a name.
-LONGEST_NAME = 60
 # Errors that readers raise on damaged files; those of pyarrow are ValueErrors and OSErrors.
 DAMAGED_FILE_ERRORS = (ValueError, OSError, KeyError, TypeError, IndexError, RuntimeError)
 # A gzip file may unpack to so many bytes, or to so many times its own size, whichever is more.
@@ -154,23 +145,6 @@ def cells_of(position: int, column: nw.Series[Any]) -> Cells:
 
 
 # Names in messages ------------------------------------------------------------------------------------
-
-
-def repeated(names: Iterable[Hashable]) -> str:
-    """List the names that occur more than once, for a message."""
-    return listing([name for name, count in Counter(names).items() if count > 1])
-
-
-def listing(names: Sequence[Any]) -> str:
-    """List the first five names, and say how many more there are."""
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return ", ".join(shown(name) for name in names[:5]) + more
-
-
-def shown(name: Any) -> str:
-    """Represent a name in a message, shortened if it is long."""
-    text = repr(name)
-    return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 2]}…{text[-1]}"
 
 
 # Files ------------------------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, time, timedelta
 from decimal import Decimal
@@ -14,7 +15,17 @@ import numpy as np
 import numpy.typing as npt
 
 from markovblanket.contracts import Array
-from markovblanket.tables._frames import MISSING_WORDS, NUMERIC_TYPES, listing, shown
+
+# Words that mean "missing" in text.
+MISSING_WORDS = frozenset(
+    ["", "NA", "N/A", "na", "n/a", "nan", "NaN", "NAN", "null", "NULL", "None", "<NA>", "#N/A", ".", "?"]
+)
+# NumPy's names of the numeric types.
+NUMERIC_TYPES = frozenset(
+    ["bool", "float16", "float32", "float64", *(f"{u}int{b}" for u in ("", "u") for b in (8, 16, 32, 64))]
+)
+# A message shows at most so many characters of a name.
+LONGEST_NAME = 60
 
 # What is wrong with a column of dates, and what to do about it.
 HOLDS_DATES, COUNT_DAYS = "holds dates or times", "count the days or hours from some point, or leave it out"
@@ -194,3 +205,23 @@ def spans(rows: int, columns: int) -> Iterator[slice]:
     """
     width = max(1, NUMBERS_PER_CHUNK // max(rows, 1))
     return (slice(first, min(first + width, columns)) for first in range(0, columns, width))
+
+
+# Names in messages ----------------------------------------------------------------------------------------
+
+
+def repeated(names: Iterable[Hashable]) -> str:
+    """List the names that occur more than once, for a message."""
+    return listing([name for name, count in Counter(names).items() if count > 1])
+
+
+def listing(names: Sequence[Any]) -> str:
+    """List the first five names, and say how many more there are."""
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(shown(name) for name in names[:5]) + more
+
+
+def shown(name: Any) -> str:
+    """Represent a name in a message, shortened if it is long."""
+    text = repr(name)
+    return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 2]}…{text[-1]}"

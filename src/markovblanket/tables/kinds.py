@@ -1,7 +1,7 @@
 """Kinds of variables: whether a column is continuous, binary, ordinal or a count.
 
 Only observed cells count. Missing are None, NaN, ``pandas.NA``, a polars null, and in text the words of
-:data:`markovblanket.tables._frames.MISSING_WORDS`, without the blanks around them. A column of text whose other
+:data:`markovblanket.tables.columns.MISSING_WORDS`, without the blanks around them. A column of text whose other
 cells are all spelled as numbers is a column of numbers.
 
 =====================================================================  ====================================
@@ -33,7 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from markovblanket.contracts import Array
-from markovblanket.tables._frames import Block, Cells, Source, listing, shown
+from markovblanket.tables._frames import Block, Cells, Source
 from markovblanket.tables.columns import (
     COUNT_DAYS,
     HOLDS_DATES,
@@ -42,9 +42,11 @@ from markovblanket.tables.columns import (
     cleaned,
     is_date,
     key,
+    listing,
     number,
     rank_in,
     refused,
+    shown,
     spans,
 )
 

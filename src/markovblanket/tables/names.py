@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from markovblanket.tables._frames import repeated, shown
+from markovblanket.tables.columns import repeated, shown
 
 Name = Hashable
 # How a message says that columns are named.

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from markovblanket.contracts import Array
-from markovblanket.tables._frames import Cells, listing, take_apart
-from markovblanket.tables.columns import Column, key, number, refused
+from markovblanket.tables._frames import Cells, take_apart
+from markovblanket.tables.columns import Column, key, listing, number, refused
 from markovblanket.tables.kinds import factor_of
 from markovblanket.tables.names import require
 

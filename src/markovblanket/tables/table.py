@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from markovblanket.contracts import Array
-from markovblanket.tables._frames import Cells, Source, shown, take_apart
-from markovblanket.tables.columns import Column, cleaned, number, refused, spans
+from markovblanket.tables._frames import Cells, Source, take_apart
+from markovblanket.tables.columns import Column, cleaned, number, refused, shown, spans
 from markovblanket.tables.kinds import KINDS, Declared, columns
 from markovblanket.tables.names import (
     Name,
