@@ -136,7 +136,7 @@ def test_planted_bugs_are_caught(expected, bug, monkeypatch):
 
 
 SPOILED = {
-    "gaps forgotten": "gaps - cells.log_gaps(x, row.codes) => 0.0",
+    "gaps forgotten": "gaps - log_gaps(x, row.codes) => 0.0",
     "the choice of an edge to vanish forgotten": "+ math.log(np.count_nonzero(row.w) + 1.0) => + 0.0",
     "the slab's normalisation forgotten": "- 0.5 * math.log(row.slab) => + 0.0",
     "proposals of places as if all were alike": "log_q = weights[k] => log_q = 0.0",
