@@ -573,12 +573,12 @@ FILES: dict[str, tuple[str, str | bytes, str | tuple[str, ...]]] = {
     "NUL in a name": (
         "t.csv",
         CSV.replace("b,c", "b\0,c"),
-        "column name 'b\\x00' has a character that cannot be written to files; rename it",
+        "cannot read 't.csv': it holds NUL characters; save it as text without them",
     ),
     "NUL in a cell": (
         "t.csv",
         f"{CSV}1,\0,2,3\n",
-        "column 'b' holds numbers except '\\x00'; write these as numbers or leave them empty",
+        "cannot read 't.csv': it holds NUL characters; save it as text without them",
     ),
     "packed": ("t.csv.gz", gzip.compress(CSV.encode()), tuple("abcd")),
     "packed and cut off": (

@@ -6,12 +6,15 @@ is read:
 - ``.csv`` or ``.tsv``, also with ``.gz``: names in the first line; a first column without a name holds the names
   of the rows and is left out; damaged text, another separator and files that unpack to far too much are refused;
 - ``.parquet`` or ``.feather``, with pyarrow;
-- ``.h5ad``, with h5py: the columns of ``X``, and those columns of ``obs`` that the caller mentions by name.
+- ``.h5ad``, with anndata: the columns of ``X``, and those columns of ``obs`` that the caller mentions by name.
 """
 
 from __future__ import annotations
 
+import codecs
 import gzip
+import io
+import warnings
 import zlib
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
@@ -161,9 +164,11 @@ def from_file(path: Path, mentioned: Collection[Any], levels: Collection[str]) -
         raise IsADirectoryError(f"{str(path)!r} is a folder, not a file")
     if kind in (".csv", ".csv.gz", ".tsv", ".tsv.gz"):
         return from_frame(text_frame(path, "," if ".csv" in kind else "\t", MISSING_WORDS - set(levels)))
-    package = optional("h5py" if kind == ".h5ad" else "pyarrow", kind)
+    package = optional("anndata" if kind == ".h5ad" else "pyarrow", kind)
     try:
-        return from_h5ad(path, mentioned) if package.__name__ == "h5py" else from_frame(binary_frame(path, kind))
+        return (
+            from_h5ad(path, mentioned) if package.__name__ == "anndata" else from_frame(binary_frame(path, kind))
+        )
     except DAMAGED_FILE_ERRORS as error:  # their messages lack the name of the file and may have several lines
         raise ValueError(f"cannot read {path.name!r}: {' '.join(str(error).split())}") from None
 
@@ -185,51 +190,18 @@ def binary_frame(path: Path, kind: str) -> Any:
 
 
 def from_h5ad(path: Path, mentioned: Collection[Any]) -> Source:
-    """Read the mentioned columns of ``obs``, then ``X`` under the names of ``var``."""
-    with import_module("h5py").File(path) as file:
-        if "X" not in file or any(part not in file or "_index" not in file[part].attrs for part in ("obs", "var")):
-            raise ValueError(
-                f"{path.name!r} has no X, obs or var in the current layout: save it with anndata again"
-            )
-        obs = [name for name in file["obs"] if name != file["obs"].attrs["_index"]]
-        chosen = [name for name in obs if name in set(mentioned)]
-        cells = [obs_cells(k, name, file["obs"][name]) for k, name in enumerate(chosen)]
-        genes = elements(file["var"][file["var"].attrs["_index"]])
-        X = dense(file["X"])
-    block = Block(range(len(chosen), len(chosen) + len(genes)), X, X.dtype.name)
-    left = tuple(name for name in obs if name not in chosen)
-    return Source((*chosen, *genes), len(X), [block], cells, left)
-
-
-def dense(node: Any) -> npt.NDArray[Any]:
-    """Read ``X`` as a dense matrix, whether it is stored dense or sparse."""
-    from scipy import sparse
-
-    if hasattr(node, "shape"):
-        return np.asarray(node[()])
-    form = str(node.attrs["encoding-type"])
-    stored = sparse.csc_matrix if form.startswith("csc") else sparse.csr_matrix
-    parts = (node["data"][()], node["indices"][()], node["indptr"][()])
-    return np.asarray(stored(parts, shape=tuple(node.attrs["shape"])).toarray())
-
-
-def obs_cells(position: int, name: str, node: Any) -> Cells:
-    """Read one column of ``obs``; ordered categories keep their order."""
-    form = str(node.attrs.get("encoding-type", "array"))
-    if form == "categorical":
-        categories = tuple(elements(node["categories"]))
-        values = [categories[code] if code >= 0 else None for code in node["codes"][()]]
-        return Cells(position, values, "ordered category" if node.attrs["ordered"] else "category", categories)
-    if (hasattr(node, "shape") and "categories" not in node.attrs) or form.startswith("nullable"):
-        return Cells(position, elements(node))
-    raise ValueError(f"column {name!r} of obs is stored as {form!r}, which cannot be read; leave it out")
-
-
-def elements(node: Any) -> list[Any]:
-    """List the values of an array; masked ones are None."""
-    if not hasattr(node, "shape"):
-        return [None if gap else value for value, gap in zip(elements(node["values"]), node["mask"], strict=True)]
-    return list((node.asstr() if node.dtype.kind == "O" else node)[()].tolist())
+    """Read the mentioned columns of ``obs``, then ``X`` under the names of ``var``, by AnnData's own reader."""
+    with warnings.catch_warnings():  # of repeated names, which are refused later; of old files
+        warnings.simplefilter("ignore")
+        data = import_module("anndata").read_h5ad(path)
+    if data.X is None:
+        raise ValueError(f"{path.name!r} has no X")
+    X = np.asarray(data.X.toarray() if hasattr(data.X, "toarray") else data.X)
+    chosen = [name for name in data.obs.columns if name in set(mentioned)]
+    obs = from_frame(data.obs[chosen]) if chosen else Source((), len(X), [], [])
+    genes = Block(range(len(chosen), len(chosen) + X.shape[1]), X, X.dtype.name)
+    left = tuple(name for name in data.obs.columns if name not in chosen)
+    return Source((*chosen, *data.var_names), len(X), [*obs.blocks, genes], obs.cells, left)
 
 
 # Text files -------------------------------------------------------------------------------------------
@@ -247,9 +219,32 @@ class BoundedGzipFile(gzip.GzipFile):
         cells = super().read(size)
         if self.tell() > self.most:
             raise ValueError(f"it unpacks to more than {self.most:,} bytes; if that is intended, unpack it first")
-        return cells
+        return without_nul(cells)
 
     read1 = read
+
+
+class PlainFile(io.BufferedReader):
+    """A file of bytes that raises an error at the first NUL, where some versions of pandas just end a cell."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(io.FileIO(path))
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Read at most ``size`` bytes."""
+        return without_nul(super().read(size))
+
+    def read1(self, size: int = -1) -> bytes:
+        """Read at most ``size`` bytes at once."""
+        return without_nul(super().read1(size))
+
+
+def without_nul(cells: bytes) -> bytes:
+    """The same bytes; refused if there is a NUL among them, or first of all if they are no text in UTF-8."""
+    if b"\0" in cells:
+        codecs.getincrementaldecoder("utf-8")().decode(cells)
+        raise ValueError("it holds NUL characters; save it as text without them")
+    return cells
 
 
 def text_frame(path: Path, separator: str, missing: Collection[str]) -> Any:
@@ -257,6 +252,7 @@ def text_frame(path: Path, separator: str, missing: Collection[str]) -> Any:
     import pandas as pd
 
     options: dict[str, Any] = {"sep": separator, "keep_default_na": False, "low_memory": False}
+    options["float_precision"] = "round_trip"  # the same numbers as in a frame, to the last digit
     try:
         with opened(path) as file:
             header = pd.read_csv(file, header=None, nrows=1, dtype=str, **options).iloc[0].str.strip().tolist()
@@ -278,7 +274,7 @@ def text_frame(path: Path, separator: str, missing: Collection[str]) -> Any:
 
 def opened(path: Path) -> IO[bytes]:
     """Open a file for reading bytes; a gzip file is unpacked as it is read."""
-    return BoundedGzipFile(path) if path.name.lower().endswith(".gz") else path.open("rb")  # type: ignore[return-value]
+    return BoundedGzipFile(path) if path.name.lower().endswith(".gz") else PlainFile(path)  # type: ignore[return-value]
 
 
 def refuse_other_separator(header: list[str], separator: str) -> None:
