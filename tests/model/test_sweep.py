@@ -46,7 +46,7 @@ def test_a_sweep_hands_on_what_it_drew(setting: Setting, monkeypatch: pytest.Mon
     moves = np.linspace(0.5, -0.3, p)
     query, scales, rows = Listener(setting.other.W11), Listener(1 / setting.other.T), Listener(np.exp(moves))
     monkeypatch.setattr(scale_mixture.slice, "step", Listener(np.log(1.7)))
-    monkeypatch.setattr(sweep.rowscales, "draw", rows)
+    monkeypatch.setattr(sweep._row_scales, "draw", rows)
     monkeypatch.setattr(sweep, "draw_query", query)
     monkeypatch.setattr(sweep, "draw_with_regression", lambda rng, state, G, Q, problem: (state, G, Q))
     monkeypatch.setattr(laplace.inverse_gaussian, "draw", scales)

@@ -133,7 +133,7 @@ def test_query_block_is_drawn_given_the_regression(setting: Setting, monkeypatch
     """``W12 = W11 Z`` follows, with Jacobian ``|W11|^q``; and what is handed on belongs to the new state."""
     (_, q), one, other = setting.one.W12.shape, setting.one, setting.other
     listener = Listener(other.W11)
-    monkeypatch.setattr(sweep.regression, "draw", listener)
+    monkeypatch.setattr(sweep._interweaving, "draw", listener)
     problem = Problem(setting.scatter, LEARNED, Dense())
     products = sweep.row_products(one.W12, setting.scatter)
     moved, *handed_on = sweep.draw_with_regression(np.random.default_rng(0), one, *products, problem)
@@ -164,7 +164,7 @@ def test_row_scales_are_drawn_from_their_conditional(
     }[name]
     one = replace(one, T=np.full((p, q), 0.49)) if name == "normal" else one
     listener = Listener(np.full(p, 1.3))
-    monkeypatch.setattr(sweep.rowscales, "draw", listener)
+    monkeypatch.setattr(sweep._row_scales, "draw", listener)
     products = sweep.row_products(one.W12, setting.scatter)
     sweep.draw_row_scales(np.random.default_rng(0), one, *products, Problem(setting.scatter, prior, Dense()))
     [(_, power, M, s, law)] = listener.calls

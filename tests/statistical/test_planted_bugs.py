@@ -37,7 +37,7 @@ def assert_rejected(bug: Bug, p_values: dict[str, float]) -> None:
 @pytest.fixture
 def plant(monkeypatch: pytest.MonkeyPatch, bug: Bug) -> None:
     monkeypatch.setattr(sweep, "draw_query", bug.draw_query)
-    monkeypatch.setattr(sweep.regression, "draw", bug.draw_given_regression)
+    monkeypatch.setattr(sweep._interweaving, "draw", bug.draw_given_regression)
 
 
 @pytest.mark.usefixtures("plant")

@@ -159,7 +159,7 @@ REFUSED = {
     "infinite": (cycle([1.0, np.inf, 2.0]), None, "column 'x' has infinite values; replace them"),
     "negative infinite": (cycle([1.0, -np.inf, 2.0]), None, "column 'x' has infinite"),
     "infinite text": (cycle(["1.0", "-inf", "2.0"]), None, "column 'x' has infinite"),
-    "huge integers": (cycle([10**400, 1, 2]), None, "column 'x' has infinite"),
+    "huge integers": (pd.Series(cycle([10**400, 1, 2]), dtype=object), None, "column 'x' has infinite"),
     "nothing": ([np.nan] * N, None, "column 'x' has no observed cell; leave it out"),
     "no words": (cycle(["NA", "", None]), None, "column 'x' has no observed cell"),
     "no categories": (pd.Categorical([None] * N, ["a", "b"]), None, "column 'x' has no observed cell"),
