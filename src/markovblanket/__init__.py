@@ -1,4 +1,4 @@
-"""Bayesian Markov blanket estimation.
+"""Bayesian Markov blanket estimation for mixed and incomplete tables.
 
 Which of these thousands of variables are directly connected to the few I care about, and how sure can I be?
 

@@ -1,4 +1,4 @@
-"""``python -m markovblanket``."""
+"""``python -m markovblanket`` runs the command line."""
 
 import sys
 

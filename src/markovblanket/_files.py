@@ -129,13 +129,13 @@ def check_seal(folder: Path) -> None:
 
 
 def sha256(path: Path) -> str:
-    """SHA-256 of a file."""
+    """SHA-256 of the contents of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def sha256_of_text(text: str) -> str:
-    """SHA-256 of a text."""
+    """SHA-256 of a text, encoded in UTF-8."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""A chain on disk: all that it needs to go on bit for bit, in one file that is there whole or not at all.
+"""Snapshots of chains: all that a chain needs to go on bit for bit, in one file that is written at once.
 
 Arrays by name in NumPy's own archive, uncompressed; the generator's state as JSON. Nothing is ever unpickled.
 """
@@ -26,7 +26,7 @@ from markovblanket.contracts import ChainState, Columns
 Record = dict[str, npt.NDArray[Any]]
 
 # A snapshot is taken after so many times the time that the last one took, if that is longer than was asked for.
-COST = 20.0
+LEAST_INTERVAL_PER_SECOND_SPENT = 20.0
 # Under this name a record says to what it belongs.
 MARK = "mark"
 # What a damaged archive makes of its readers: wrong marks, sizes, methods, checksums.
@@ -37,13 +37,13 @@ DAMAGE = (
 
 
 def write(path: Path, record: Mapping[str, npt.NDArray[Any]]) -> None:
-    """The record under that name, at once: whenever the machine stops, the old file is there or the new one."""
+    """Write a record at once: whenever the machine stops, the old file is there or the new one."""
     with writing(path) as file:
         np.savez(file, **record)  # type: ignore[arg-type]
 
 
 def read(path: Path, wanted: Callable[[str], bool] = lambda name: True) -> Record | None:
-    """What was written, or those names that are wanted; None if nothing was."""
+    """Read a record, or the arrays of it that are wanted; None if the file does not exist."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
@@ -71,12 +71,12 @@ def read_marked(path: Path, mark: str, wanted: Callable[[str], bool] = lambda na
 
 
 def _array_in(member: bytes) -> npt.NDArray[Any]:
-    """An array in NumPy's own form."""
+    """An array from bytes in NumPy's own format, which never holds pickles here."""
     return np.lib.format.read_array(io.BytesIO(member), allow_pickle=False)
 
 
 def entry(record: Mapping[str, npt.NDArray[Any]], name: str) -> npt.NDArray[Any]:
-    """What has that name; a record without it is that of something else."""
+    """The array of that name; a record without it is damaged."""
     if name not in record:
         raise DamagedError(f"a snapshot is damaged: it has no {name}")
     return record[name]
@@ -86,7 +86,7 @@ def entry(record: Mapping[str, npt.NDArray[Any]], name: str) -> npt.NDArray[Any]
 
 
 def inside(name: str, record: Mapping[str, npt.NDArray[Any]]) -> Record:
-    """The record as a part of another one.
+    """A record as part of another one, its names prefixed.
 
     >>> inside("state", {"W11": np.eye(1)})
     {'state.W11': array([[1.]])}
@@ -95,7 +95,7 @@ def inside(name: str, record: Mapping[str, npt.NDArray[Any]]) -> Record:
 
 
 def part(name: str, record: Mapping[str, npt.NDArray[Any]]) -> Record:
-    """The part of that name.
+    """The part of a record that has this prefix.
 
     >>> part("state", {"state.W11": np.eye(1), "moments.sum": np.eye(1)})
     {'W11': array([[1.]])}
@@ -104,12 +104,12 @@ def part(name: str, record: Mapping[str, npt.NDArray[Any]]) -> Record:
 
 
 def from_generator(rng: np.random.Generator) -> npt.NDArray[Any]:
-    """Where a generator stands, as bytes of JSON."""
+    """The state of a random number generator, as bytes of JSON."""
     return np.frombuffer(json.dumps(rng.bit_generator.state).encode(), dtype=np.uint8)
 
 
 def to_generator(array: npt.NDArray[Any]) -> np.random.Generator:
-    """A generator that goes on from there.
+    """A random number generator that goes on from a saved state.
 
     >>> rng = np.random.default_rng(1)
     >>> to_generator(from_generator(rng)).random() == rng.random()
@@ -124,7 +124,7 @@ def to_generator(array: npt.NDArray[Any]) -> np.random.Generator:
 
 
 def from_state(state: ChainState) -> Record:
-    """A state by names."""
+    """The arrays of a chain's state, by name."""
     matrices = {name: getattr(state, name) for name in ("W11", "W12", "T")}
     hyper = {name: np.asarray(value) for name, value in state.hyper.items()}
     moving = {} if state.columns is None else {"X1": state.columns.X1, "X2": state.columns.X2}
@@ -132,7 +132,7 @@ def from_state(state: ChainState) -> Record:
 
 
 def to_state(record: Record) -> ChainState:
-    """The state of these names."""
+    """A chain's state, from its arrays by name."""
     hyper = {name: array.item() for name, array in part("hyper", record).items()}
     moving = part("columns", record)
     columns = Columns(moving["X1"], moving["X2"]) if moving else None
@@ -140,7 +140,7 @@ def to_state(record: Record) -> ChainState:
     return ChainState(W11, W12, T, hyper, columns)
 
 
-# When -------------------------------------------------------------------------------------------------
+# When to save -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ class Saver:
 
 
 def saving(saver: Saver | None, chain: int, phase: str) -> Saving | Silent:
-    """Of a chain in a phase; without a saver, nothing is written."""
+    """What saves one chain in one phase; without a saver, nothing is written."""
     if saver is None:
         return Silent()
     owner_check = None if saver.owner is None else OwnerCheck(saver.folder, saver.owner)
@@ -198,11 +198,11 @@ class Saving:
     owner_check: OwnerCheck | None = None
 
     def last(self) -> Record | None:
-        """The last one, if there is one."""
+        """The last snapshot, if there is one."""
         return read_marked(self.path, self.mark)
 
     def __call__(self, record: Callable[[], Record], now: bool = False) -> None:
-        """Between sweeps: asks for the record and writes it if it is time for that, or ``now``."""
+        """Write a snapshot, between sweeps, if it is time for one or ``now``."""
         if self.owner_check is not None:
             self.owner_check()
         begin = time.monotonic()
@@ -212,7 +212,7 @@ class Saving:
 
     @contextmanager
     def at_the_latest(self, record: Callable[[], Record]) -> Iterator[None]:
-        """If what is done here ends the run, a last one."""
+        """A context that writes a last snapshot if what is done in it ends the run."""
         try:
             yield
         except BaseException:
@@ -221,31 +221,31 @@ class Saving:
 
 
 class Silent:
-    """No snapshots."""
+    """What takes the place of :class:`Saving` in a run without snapshots."""
 
     def last(self) -> None:
-        """There is none."""
+        """None: there is no snapshot."""
 
     def __call__(self, record: Callable[[], Record], now: bool = False) -> None:
-        """Nothing to do."""
+        """Do nothing, between iterations."""
 
     def at_the_latest(self, record: Callable[[], Record]) -> AbstractContextManager[None]:
-        """Nothing to do."""
+        """A context that does nothing when a run is ended."""
         return nullcontext()
 
 
 @dataclass(slots=True)
 class Clock:
-    """When the last snapshot ended and how long it took: a twentieth of the time at most is spent on them."""
+    """Decides when the next snapshot is due: at most a twentieth of the time is spent on them."""
 
     every: float
     last: float
     took: float = 0.0
 
     def due(self, now: float) -> bool:
-        """Whether it is time for the next."""
-        return now - self.last >= max(self.every, COST * self.took)
+        """Whether it is time for the next snapshot."""
+        return now - self.last >= max(self.every, LEAST_INTERVAL_PER_SECOND_SPENT * self.took)
 
     def wrote(self, begin: float, end: float) -> None:
-        """Note one."""
+        """Note when a snapshot was begun and ended."""
         self.last, self.took = end, end - begin

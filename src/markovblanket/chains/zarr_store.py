@@ -27,7 +27,7 @@ ATTRIBUTES = {"precision": f"{SINGLE} is rounded to float32 as it is written; al
 
 @dataclass
 class DiskStore:
-    """Blocks of ``size`` draws to a group that exists; statistics and what is small to memory as well."""
+    """Writes the draws of one chain to a zarr group in blocks of ``size``; statistics stay in memory."""
 
     path: Path
     chain: int
@@ -37,7 +37,7 @@ class DiskStore:
     filled: int = field(default=0, init=False)
 
     def append(self, draw: Draw) -> None:
-        """Take the next draw; write the block that it completes."""
+        """Take the next draw, and write the block that it completes."""
         self.summary.append(draw)
         kept = _on_disk(draw)
         if not self.block:
@@ -49,21 +49,21 @@ class DiskStore:
             self._write((self.filled - 1) // self.size * self.size)
 
     def collect(self) -> Record:
-        """What is in memory."""
+        """What of this chain is in memory: statistics and small draws."""
         return self.summary.collect()
 
     def pack(self) -> Record:
-        """For a snapshot: the block at hand; those before it are on disk."""
+        """What a snapshot needs: the unfinished block and the statistics; finished blocks are on disk."""
         return inside("block", self.block) | inside("summary", self.summary.pack())
 
     def unpack(self, record: Record) -> None:
-        """Go on from there; blocks that were written after it are written again."""
+        """Go on from a snapshot; blocks that were written after it are written again."""
         self.block, self.filled = part("block", record), int(record["summary.memory.filled"])
         self.summary.unpack(part("summary", record))
         self._require_blocks()
 
     def _require_blocks(self) -> None:
-        """Refuse to go on where a block that was written is not there any more: it would be read as missing."""
+        """Refuse to go on if a block that was written is gone: it would be read as missing values."""
         blocks = (
             math.ceil(self.filled / self.size) if self.filled == self.summary.draws else self.filled // self.size
         )
@@ -74,7 +74,7 @@ class DiskStore:
                     raise DamagedError(f"{file} is damaged: it is not there")
 
     def _write(self, begin: int) -> None:
-        """The block that begins with so many draws before it."""
+        """Write the block whose first draw has this number."""
         group = _opened(self.path)
         for name, block in self.block.items():
             array: Any = group[name]
@@ -83,14 +83,14 @@ class DiskStore:
 
 @dataclass(frozen=True, eq=False)
 class KeepOnDisk:
-    """Every draw in the zarr group ``path``, made if it does not exist; the rest as ``summary`` has it."""
+    """Keeps every draw in the zarr group ``path``, which is made if it does not exist, and a summary in memory."""
 
     path: Path
     summary: KeepSummary
     watches: bool = field(default=True, init=False)
 
     def stores(self, chains: Sequence[Chain]) -> list[DiskStore]:
-        """The group, still empty unless the run goes on, with room for all draws; and a store for each chain."""
+        """A store for each chain, in a group with room for all draws."""
         state, draws = chains[0].state, self.summary.draws
         (p, q), hyper = state.W12.shape, dict.fromkeys(state.hyper, ())
         shapes = {"W11": (p, p), "W12": (p, q), "W22_diagonal": (q,), "explained": (p,), **hyper}
@@ -104,12 +104,12 @@ class KeepOnDisk:
         return [DiskStore(self.path, k, store, size) for k, store in enumerate(self.summary.stores(chains))]
 
     def gather(self, records: list[Record]) -> Record:
-        """What is in memory."""
+        """What of all chains is in memory, put together."""
         return self.summary.gather(records)
 
 
 def draft(path: Path) -> Path:
-    """Where a group is made, before it takes its name."""
+    """The folder in which a group is made before it takes its name."""
     return path.with_name(f"{path.name}.part")
 
 
@@ -124,12 +124,12 @@ def _kind(name: str) -> type[np.floating[Any]]:
 
 
 def _draws_per_block(draws: int, numbers: int) -> int:
-    """Blocks are also the chunks on disk, so that no two chains write to the same one."""
+    """The number of draws in a block; a block is a chunk on disk, so that no two chains write to the same one."""
     return min(draws, max(1, BLOCK // numbers))
 
 
 def _create(path: Path, shapes: Mapping[str, tuple[int, ...]], size: tuple[int, int]) -> None:
-    """Arrays (chain, draw, ...) of these shapes, still missing throughout; axes are named as xarray reads them."""
+    """Make arrays (chain, draw, ...) of these shapes, filled with missing values, their axes named for xarray."""
     import zarr
 
     group = zarr.create_group(path, zarr_format=2, attributes=ATTRIBUTES)
@@ -146,19 +146,19 @@ def _create(path: Path, shapes: Mapping[str, tuple[int, ...]], size: tuple[int, 
 
 
 def _opened(path: Path) -> Any:
-    """A group that exists, to be written to."""
+    """Open a zarr group that exists, for writing."""
     import zarr
 
     return zarr.open_group(path, mode="r+", zarr_format=2, use_consolidated=False)
 
 
 def room(path: Path) -> int:
-    """For how many draws of a chain a group has room."""
+    """The number of draws of a chain for which a group has room."""
     return int(_opened(path)[SINGLE].shape[1])
 
 
 def _grow(path: Path, shapes: Mapping[str, tuple[int, ...]], size: tuple[int, int]) -> None:
-    """Room for more draws; what was added after the last one is gone. It is done if W12, the last, has it."""
+    """Make room for more draws; arrays added after sampling are removed, and W12 is resized last."""
     (path / CONSOLIDATED).unlink(missing_ok=True)
     group = _opened(path)
     for name in set(group) - set(shapes):

@@ -204,7 +204,7 @@ def _as_json(plan: Mapping[str, Any]) -> Plan:
 
 
 def _digest(plan: Plan) -> str:
-    """SHA-256 of a plan."""
+    """SHA-256 of a plan, whatever the order of its entries."""
     return sha256_of_text(json.dumps(plan, sort_keys=True))
 
 

@@ -1,4 +1,4 @@
-"""Did the chains converge? R-hat and effective sample sizes, and a verdict in words."""
+"""Diagnostics of the chains: R-hat, effective sample sizes, and the verdict on convergence."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ConvergenceWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """Convergence block by block.
+    """Convergence of a posterior's chains, block by block.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Diagnostics:
 
     @property
     def converged(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether there is no problem."""
         return not self.problems
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ class Diagnostics:
 
     @property
     def verdict(self) -> str:
-        """In a line: whether the chains agree, and the figures that tell it."""
+        """One line that says whether the chains agree, and the figures behind it; the same on every surface."""
         if self.table.empty:
             return f"NOT CONVERGED: {'; '.join(self.problems)}"
         smallest = self.table[["ess_bulk", "ess_tail"]].min(axis=None)
@@ -140,7 +140,7 @@ def _missed(cost: pd.DataFrame, solver: Mapping[str, Any]) -> list[str]:
 
 
 def _effort_table(effort: pd.DataFrame) -> str:
-    """For notebooks."""
+    """What the kept sweeps cost, as an HTML table."""
     columns = [("per sweep", False), ("mean", True), ("largest", True), ("in chain", True)]
     rows = [(str(name), *map(figure, row)) for name, row in effort.iterrows()]
     return html.table(columns, rows)

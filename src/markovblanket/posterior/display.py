@@ -68,7 +68,7 @@ def has_probability(edges: pd.DataFrame) -> bool:
 
 
 def signed(value: float, digits: int = 2) -> str:
-    """With its sign, and a true minus; what is exactly zero is just that.
+    """A number with its sign, by a true minus; exact zero without one.
 
     >>> signed(-0.345), signed(0.0), signed(float("nan"))
     ('−0.34', '0', '–')
@@ -77,7 +77,7 @@ def signed(value: float, digits: int = 2) -> str:
 
 
 def number(value: float | None) -> str:
-    """A count, with commas.
+    """A count with commas between thousands.
 
     >>> number(1234.0), number(None)
     ('1,234', '–')
@@ -86,7 +86,7 @@ def number(value: float | None) -> str:
 
 
 def figure(value: float) -> str:
-    """A count, or what is no count: large with a digit after the point, small with two digits.
+    """A number as short as it can be: counts whole, large numbers with one digit after the point, small with two.
 
     >>> figure(1234.0), figure(12.34), figure(0.000123)
     ('1,234', '12.3', '0.00012')
@@ -97,7 +97,7 @@ def figure(value: float) -> str:
 
 
 def rhat(value: float) -> str:
-    """Three digits; chains that never move have none."""
+    """An R-hat with three digits; a dash for chains that never move."""
     return f"{value:.3f}" if np.isfinite(value) else "–"
 
 

@@ -1,4 +1,4 @@
-"""What a notebook shows of a result: plain HTML, without scripts, in the colours of the notebook, light or dark.
+"""Results as notebooks show them: plain HTML without scripts, in the notebook's own colours, light or dark.
 
 Every text is escaped here and nowhere else. Styles are attributes, which notebooks leave alone where they remove
 style sheets; the classes keep a notebook from setting names such as ``$x$`` as mathematics.
@@ -43,7 +43,7 @@ def verdict(good: bool, text: str) -> str:
 
 
 def note(text: str) -> str:
-    """Small print."""
+    """A line in small print."""
     return f'<div style="opacity:.8;font-size:90%">{escape(text)}</div>'
 
 

@@ -1,4 +1,4 @@
-"""A posterior as a folder: a zarr group per data set, and the settings as JSON. Nothing is ever unpickled."""
+"""A saved posterior: a folder with a zarr group per data set and the settings as JSON. Nothing is ever unpickled."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORMAT = 5
 
 
 def write(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, Any]) -> None:
-    """Write beside ``path``, then swap: whatever happens, a whole posterior of that name is never lost."""
+    """Save a posterior: written beside ``path`` and then renamed, so that one of that name is never lost."""
     path = path.resolve()
     if path.exists() and not _is_ours(path):
         raise FileExistsError(f"{path} exists and is not a saved posterior alone; choose another name")
@@ -41,7 +41,7 @@ def write(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, A
 
 
 def _write_groups(folder: Path, groups: Mapping[str, xr.Dataset]) -> None:
-    """A zarr group per data set; one that is on disk already is copied as it is, unless it has grown since."""
+    """Write a zarr group per data set; one that is on disk already is copied, unless it has grown since."""
     for name, group in groups.items():
         source = source_of(group)
         if source is None or zarr_store.room(source) != group.sizes["draw"]:
@@ -56,14 +56,14 @@ def write_group(path: Path, group: xr.Dataset) -> None:
 
 
 def write_settings(folder: Path, settings: Mapping[str, Any]) -> None:
-    """The last files of a posterior, the settings and the seal: with them, the folder is whole."""
+    """Write the last files of a saved posterior, its settings and its seal, which make it whole."""
     _files.write_json(folder / SETTINGS, {"format": FORMAT, **settings}, default=plain)
     on_disk = settings.get("keep", {}).get("kept") == "disk"
     _files.seal(folder, lambda name: on_disk and name.startswith(tuple(f"{DRAWS}/{array}/" for array in ON_DISK)))
 
 
 def refuse_foreign(path: Path) -> None:
-    """Refuse what is neither absent, nor an empty folder, nor ours (what an interrupted run has left included)."""
+    """Refuse a path that exists and is no empty folder, saved posterior or remains of an interrupted run."""
     if not path.exists() or (
         path.is_dir() and (not any(path.iterdir()) or _is_ours(path) or _is_interrupted(path))
     ):
@@ -72,7 +72,7 @@ def refuse_foreign(path: Path) -> None:
 
 
 def _is_interrupted(path: Path) -> bool:
-    """Whether a folder holds what a run that did not end has left, and nothing else."""
+    """Whether a folder holds the remains of an interrupted run and nothing else."""
     ours, marks = (SETTINGS, _files.SEAL, zarr_store.draft(path / DRAWS).name), path / DRAWS / ".zattrs"
     if not all(entry.name in ours or entry.name.endswith(".zarr") for entry in path.iterdir()):
         return False
@@ -82,7 +82,7 @@ def _is_interrupted(path: Path) -> bool:
 
 
 def claim(path: Path) -> Path:
-    """An empty folder for draws that are written as they come; returns their group in it, still to be made."""
+    """Empty a folder for draws that are written as they come; returns the path of their group, still to be made."""
     path = path.resolve()
     refuse_foreign(path)
     mark = zarr_store.draft(path / DRAWS)  # by which the rest is known as ours, should this be stopped
@@ -94,13 +94,13 @@ def claim(path: Path) -> Path:
 
 
 def require_draws(path: Path) -> None:
-    """Refuse to go on where the draws so far are not there any more."""
+    """Refuse to go on if the draws so far are gone."""
     if not (path / DRAWS).is_dir():
         raise DamagedError(f"{path / DRAWS} is not there, but the draws of this run were; put it back")
 
 
 def reopen(path: Path, draws: int) -> Path:
-    """The group of draws where a run goes on; if there is no room for so many, no posterior is there any more."""
+    """The path of the draws of a run that goes on; if these must grow, the saved posterior around them is undone."""
     path = path.resolve()
     if (path / DRAWS).exists() and zarr_store.room(path / DRAWS) < draws:
         _unseal(path)
@@ -110,13 +110,13 @@ def reopen(path: Path, draws: int) -> Path:
 
 
 def _unseal(path: Path) -> None:
-    """Without its last files, no posterior is there: whoever stops while groups are written leaves none."""
+    """Remove the last files of a saved posterior, so that nobody takes it for whole while groups are written."""
     for name in (SETTINGS, _files.SEAL):
         (path / name).unlink(missing_ok=True)
 
 
 def complete(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, Any]) -> xr.Dataset:
-    """Make a saved posterior of a folder of draws, to which ``groups`` have names and small draws to add.
+    """Make a saved posterior of a folder of draws; ``groups`` add names and small draws to it.
 
     What was learned after them has to be added anew. Returns the draws, opened where they are.
     """
@@ -130,7 +130,7 @@ def complete(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str
 
 
 def add(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, Any]) -> None:
-    """Groups that a whole posterior does not have yet, and its settings anew."""
+    """Add groups to a saved posterior, and write its settings again."""
     path = path.resolve()
     _unseal(path)
     _write_groups(path, {name: group for name, group in groups.items() if not (path / f"{name}.zarr").exists()})
@@ -138,7 +138,7 @@ def add(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, Any
 
 
 def _open_draws(path: Path) -> xr.Dataset:
-    """Draws that stay on disk, but for those that are small."""
+    """Open draws that stay on disk; small ones are read into memory."""
     draws = xr.open_zarr(path.resolve() / DRAWS, consolidated=True, chunks=None)
     for name in set(draws.variables) - set(ON_DISK):
         draws[name].load()
@@ -146,7 +146,7 @@ def _open_draws(path: Path) -> xr.Dataset:
 
 
 def source_of(group: xr.Dataset) -> Path | None:
-    """Where the draws of a data set are, if on disk."""
+    """The folder of a data set that is on disk; None of one in memory."""
     source = group.encoding.get("source")
     return None if source is None else Path(source)
 
@@ -160,12 +160,12 @@ def _is_ours(path: Path) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """NumPy's numbers as Python's, anything else by its description."""
+    """A value that JSON does not know: NumPy's numbers as Python's, anything else by its description."""
     return value.item() if isinstance(value, np.generic) else repr(value)
 
 
 def read(path: Path) -> tuple[dict[str, xr.Dataset], dict[str, Any]]:
-    """The data sets and settings of a saved posterior."""
+    """Read the data sets and the settings of a saved posterior, checked against its seal."""
     if not (path / SETTINGS).is_file():
         raise FileNotFoundError(f"{path} is not a saved posterior: it has no {SETTINGS}")
     try:
