@@ -1,4 +1,4 @@
-"""A saved posterior: a folder with a zarr group per data set and the settings as JSON. Nothing is ever unpickled."""
+"""A saved posterior: a folder of zarr groups, one per data set, and the settings as JSON. Nothing is unpickled."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _is_interrupted(path: Path) -> bool:
 
 
 def claim(path: Path) -> Path:
-    """Empty a folder for draws that are written as they come; returns the path of their group, still to be made."""
+    """Empty a folder for draws that are written as they come; returns the path of the group to be made."""
     path = path.resolve()
     refuse_foreign(path)
     mark = zarr_store.draft(path / DRAWS)  # by which the rest is known as ours, should this be stopped
@@ -100,7 +100,7 @@ def require_draws(path: Path) -> None:
 
 
 def reopen(path: Path, draws: int) -> Path:
-    """The path of the draws of a run that goes on; if these must grow, the saved posterior around them is undone."""
+    """The path of the draws of a run that goes on; if they must grow, the saved posterior around them is undone."""
     path = path.resolve()
     if (path / DRAWS).exists() and zarr_store.room(path / DRAWS) < draws:
         _unseal(path)
