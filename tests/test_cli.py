@@ -26,7 +26,7 @@ from markovblanket.cli import _options as asking
 from markovblanket.cli._options import BadInput
 from markovblanket.fitting.estimate import PRIORS as KNOWN_PRIORS
 from markovblanket.fitting.keep import WORDS
-from markovblanket.simulation import MARGINS
+from markovblanket.simulation import KIND_MAPS
 
 # Names that a csv file, a spreadsheet, a terminal, HTML or a shell might take for something else.
 NAMES = {"Q1": "a, b", "V1": "=1+1", "V2": "[bold]x", "V3": "<b>&amp;", "V4": "größe", "V5": "-minus", "V6": "$x$"}
@@ -370,7 +370,7 @@ def test_declared_kinds_reach_the_posterior(here):
 def test_choices_are_those_of_the_library():
     assert set(PRIORS) == set(KNOWN_PRIORS)
     assert (*WORDS, fitting.DISK) == KEEP
-    assert set(SIMULATED) == {"mixed", *MARGINS}
+    assert set(SIMULATED) == {"mixed", *KIND_MAPS}
 
 
 def test_every_option_of_a_fit_has_help_and_reaches_the_library():
