@@ -100,7 +100,7 @@ def require_draws(path: Path) -> None:
 
 
 def reopen(path: Path, draws: int) -> Path:
-    """The path of the draws of a run that goes on; if they must grow, the saved posterior around them is undone."""
+    """The path of the draws of a run that goes on; if these must grow, their saved posterior is undone."""
     path = path.resolve()
     if (path / DRAWS).exists() and zarr_store.room(path / DRAWS) < draws:
         _unseal(path)

@@ -13,7 +13,8 @@ import pandas as pd
 import pytest
 from scipy import linalg, stats
 
-from markovblanket.simulation import Score, _gaussian_rows, network, score, simulate
+from markovblanket.simulation import Score, network, score, simulate
+from markovblanket.simulation.networks import _gaussian_rows
 
 ALARM = 1e-7
 
