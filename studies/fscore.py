@@ -120,9 +120,9 @@ def summary(scores: pd.DataFrame, best: str = "spike-slab") -> pd.DataFrame:
         shared = ours.set_index("set")["f"].reindex(theirs.index)
         lower, median, upper = theirs.quantile([0.25, 0.5, 0.75])
         measures = {"f": median, "f_lower": lower, "f_upper": upper, "f_mean": theirs.mean()}
-        measures |= {name: group[name].median() for name in ("precision", "recall", "seconds")}
+        measures |= {name: group[name].dropna().median() for name in ("precision", "recall", "seconds")}
         lead = shared - theirs
-        measures |= {"default_f": shared.median(), "default_leads_by": lead.mean(), "lead_se": lead.sem()}
+        measures |= {"default_f": shared.dropna().median(), "default_leads_by": lead.mean(), "lead_se": lead.sem()}
         rows.append({"n": n, "density": density, "method": method, "sets": len(group), **measures})
     order = {name: place for place, name in enumerate(METHODS)}
     table = pd.DataFrame(rows).sort_values("method", key=lambda names: names.map(order), kind="stable")

@@ -1,8 +1,7 @@
-"""The front door: both ways in, edge cases, refusals, invariances."""
+"""Function ``estimate``: tables and scatter matrices, edge cases, refusals, invariances."""
 
 from __future__ import annotations
 
-import pickle
 
 import joblib
 import numpy as np
@@ -144,7 +143,7 @@ def test_one_row_as_a_scatter_is_fitted_and_as_a_table_is_refused():
     x = np.random.default_rng(1).standard_normal((1, 6))
     posterior = mb.estimate(scatter=x.T @ x, n=1, query=[0, 1], **QUICK)
     assert np.isfinite(posterior.W12).all()
-    with pytest.raises(ValueError, match=r"1 row; .* at least 2"):
+    with pytest.raises(ValueError, match=r"1 row; at least 2 are needed"):
         mb.estimate(x, [0, 1], **QUICK)
 
 
@@ -326,6 +325,5 @@ def test_estimate_knows_the_horseshoe_and_tells_it_the_size_of_the_data():
 
 def test_functions_that_use_the_package_travel_to_other_processes():
     """As those of a script or notebook do with joblib."""
-    assert pickle.loads(pickle.dumps(mb)) is mb
     task = joblib.delayed(lambda gamma: mb.Laplace(gamma=gamma))
     assert joblib.Parallel(n_jobs=2)(task(gamma) for gamma in (1.0, 2.0)) == [mb.Laplace(1.0), mb.Laplace(2.0)]

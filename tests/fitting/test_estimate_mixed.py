@@ -1,4 +1,4 @@
-"""Mixed and incomplete tables through the front door."""
+"""Mixed and incomplete tables in ``estimate``."""
 
 from __future__ import annotations
 

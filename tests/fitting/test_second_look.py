@@ -78,7 +78,7 @@ def test_figures_of_the_first_end_are_the_posteriors(posterior, looked):
 
 
 def test_the_other_end_is_what_an_estimate_of_the_candidate_says(table, posterior, looked):
-    """The same law by the front door: the candidate as the query, the probability of an edge as learned before."""
+    """The same distribution by ``estimate``: the candidate as the query, the learned probability of an edge."""
     prior = mb.SpikeSlab(inclusion=float(posterior.draws["inclusion"].mean()))
     long = {"chains": 2, "warmup": 100, "draws": 1000}
     candidate = mb.estimate(table, ["c"], prior=prior, margins="gaussian", seed=3, progress=False, **long)

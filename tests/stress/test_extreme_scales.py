@@ -1,4 +1,4 @@
-"""The sampler under siege: scales and hyperparameters, few rows, and tables that are hard on latent columns."""
+"""The sampler with extreme scales and hyperparameters, few rows, and tables that are hard on latent columns."""
 
 from __future__ import annotations
 

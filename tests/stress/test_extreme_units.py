@@ -1,4 +1,4 @@
-"""The sampler under siege: units and collinearity as extreme as they come.
+"""The sampler with extreme units and collinearity.
 
 Every case ends in finite draws, or in an error that names the cause; and where a dense solution, written in the
 tests, knows the answer, it is compared, in conditional standard deviations.
@@ -84,7 +84,7 @@ def test_a_solve_that_failed_names_units_and_the_true_residual():
     """Not the one that the recursion carries, which may be tiny: what is said is above the tolerance."""
     scatter = from_matrix(in_units(0)[0] * 1e119, n=50, p=2)
     noise = Noise.draw(np.random.default_rng(0), 2, 6, len(scatter.F))
-    with pytest.raises(SolverError, match=r"collinear, or their units, if a scatter was given") as error:
+    with pytest.raises(SolverError, match=r"collinear, or the units of a given scatter matrix") as error:
         Dual().draw(1e119 * np.eye(2), np.ones((2, 6)), scatter, noise)
     said = float(str(error.value).split("ended ")[1].split()[0])
     assert not said <= Dual().tolerance

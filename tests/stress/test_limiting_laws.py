@@ -1,4 +1,4 @@
-"""The sampler under siege: limits in which its law is known.
+"""The sampler in limits where its distribution is known.
 
 Where a prior has no weight, or leaves nothing, the posterior has a closed form. Checks are those of
 :mod:`known_answers`, and share its false alarm rate of 1e-5.

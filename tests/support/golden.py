@@ -89,7 +89,7 @@ import sys, warnings
 sys.path.insert(0, sys.argv[1])
 import golden
 warnings.simplefilter("ignore")
-golden.fitted(golden.mixed_table(), warmup=200, draws=4000, checkpoint=sys.argv[2])
+golden.fitted(golden.mixed_table(), warmup=200, draws=1000, checkpoint=sys.argv[2])
 """
 
 
@@ -100,7 +100,7 @@ def killed() -> dict[str, Any]:
         with subprocess.Popen(command) as process:
             while process.poll() is None and not list(Path(folder).rglob("*warmup.npz")):
                 time.sleep(0.02)
-            time.sleep(1.0)
+            time.sleep(0.3)
             process.send_signal(signal.SIGKILL)
         return of_posterior(mb.resume(folder, progress=False))
 

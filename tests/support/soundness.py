@@ -1,4 +1,4 @@
-"""What the sieges share: priors, tables, sweeps that must be sound, and draws held against dense solutions."""
+"""Helpers of the numerical stress tests: priors, tables, sweeps that must be sound, dense solutions to compare."""
 
 from __future__ import annotations
 

@@ -383,7 +383,7 @@ class Posterior:
         pathlib.Path
             Where the page is.
         """
-        from markovblanket import report  # upstairs, and only for those who ask for it
+        from markovblanket import report  # a layer above, imported only where it is asked for
 
         return report.write(self, path)
 
