@@ -14,12 +14,12 @@ from pathlib import Path
 
 import joblib
 import numpy as np
-import pandas as pd
 import pytest
 
 import markovblanket as mb
 from markovblanket.chains.processes import shipped
 
+pd = pytest.importorskip("pandas")
 distributed = pytest.importorskip("distributed")
 
 pytestmark = [

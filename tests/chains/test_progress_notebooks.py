@@ -49,6 +49,7 @@ def area(monkeypatch):
 
 
 def test_a_notebook_has_one_area_that_ends_with_what_was_done(area, capfd):
+    pytest.importorskip("pandas")
     made = mb.simulate(rows=40, query=2, rest=4, seed=1)
     with pytest.warns(match="not converged"):
         mb.estimate(made.table, made.query, chains=2, warmup=10, draws=64, seed=1)
@@ -65,6 +66,8 @@ def test_a_notebook_has_one_area_that_ends_with_what_was_done(area, capfd):
 
 
 def test_what_is_interrupted_says_so(area, monkeypatch):
+    pytest.importorskip("pandas")
+
     def interrupt(draw):
         raise KeyboardInterrupt
 

@@ -86,7 +86,7 @@ def test_a_solve_that_failed_names_units_and_the_true_residual():
     noise = Noise.draw(np.random.default_rng(0), 2, 6, len(scatter.F))
     with pytest.raises(SolverError, match=r"collinear, or the units of a given scatter matrix") as error:
         Dual().draw(1e119 * np.eye(2), np.ones((2, 6)), scatter, noise)
-    said = float(str(error.value).split("ended ")[1].split()[0])
+    said = float(str(error.value).split("the error is ")[1].split()[0])
     assert not said <= Dual().tolerance
 
 
