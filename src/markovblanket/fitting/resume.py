@@ -139,9 +139,8 @@ class Status:
         state = "finished" if self.finished else "running" if self.running else "stopped"
         done = self.chains["sweeps"].sum() / (self.sweeps * len(self.chains))
         agree = "" if np.isnan(self.rhat) else f"; worst R-hat so far {self.rhat:.3f}"
-        return (
-            f"{state}, {done:.0%} of all sweeps done, {self.chains['draws'].min():,} draws in every chain{agree}"
-        )
+        draws = self.chains["draws"].min()
+        return f"{state}, {done:.0%} of all iterations done, {draws:,} draws in every chain{agree}"
 
 
 def status(folder: str | Path) -> Status:

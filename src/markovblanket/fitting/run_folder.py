@@ -113,7 +113,9 @@ class RunFolder:
         if "scan" not in plan:
             return None
         done, wanted = len(list(self.fits.glob("*.npz"))), plan["scan"]
-        return f"{self.path}: a scan, {done:,} of {wanted:,} fits done; if it has stopped, the same call goes on"
+        return (
+            f"{self.path}: a scan, {done:,} of {wanted:,} fits done; if it has stopped, the same call continues it"
+        )
 
     def begin(self, plan: Mapping[str, Any], write_data: Callable[[RunFolder], None]) -> Saver:
         """Begin a run here, or go on with the same one; another one is refused. Returns what saves its chains.
