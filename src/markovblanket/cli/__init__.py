@@ -90,7 +90,7 @@ def hint(error: click.ClickException) -> str:
 )
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def commands() -> None:
-    """Which of these thousands of variables are directly connected to the few of interest, and how certain is that?
+    """Which of these thousands of variables are directly connected to the few I care about, and how sure can I be?
 
     \b
     Try it:
