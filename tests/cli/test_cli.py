@@ -24,7 +24,7 @@ from markovblanket.cli import KEEP, PRIORS, SIMULATED_KINDS, _options, _output_f
 from markovblanket.cli import _fit as fitting
 from markovblanket.cli._options import BadInput
 from markovblanket.fitting.estimate import PRIORS as KNOWN_PRIORS
-from markovblanket.fitting.keep import WORDS
+from markovblanket.fitting.keep import KEEP_WORDS
 from markovblanket.simulation.networks import KIND_MAPS
 
 # Names that a csv file, a spreadsheet, a terminal, HTML or a shell might take for something else.
@@ -376,7 +376,7 @@ def test_declared_kinds_reach_the_posterior(here):
 
 def test_choices_are_those_of_the_library():
     assert set(PRIORS) == set(KNOWN_PRIORS)
-    assert (*WORDS, fitting.DISK) == KEEP
+    assert (*KEEP_WORDS, fitting.DISK) == KEEP
     assert set(SIMULATED_KINDS) == {"mixed", *KIND_MAPS}
 
 
