@@ -20,12 +20,11 @@ import pytest
 
 import markovblanket as mb
 from markovblanket.chains.zarr_store import DiskStore
-from markovblanket.cli import KEEP, PRIORS, SIMULATED, _output_folder, commands, main
+from markovblanket.cli import KEEP, PRIORS, SIMULATED_KINDS, _options, _output_folder, commands, main
 from markovblanket.cli import _fit as fitting
-from markovblanket.cli import _options as asking
 from markovblanket.cli._options import BadInput
 from markovblanket.fitting.estimate import PRIORS as KNOWN_PRIORS
-from markovblanket.fitting.keep import WORDS
+from markovblanket.fitting.keep import KEEP_WORDS
 from markovblanket.simulation.networks import KIND_MAPS
 
 # Names that a csv file, a spreadsheet, a terminal, HTML or a shell might take for something else.
@@ -80,11 +79,13 @@ def assert_written(file: str | Path, expected: pd.DataFrame) -> None:
         elif column.dtype.kind == "b":
             written[name] = written[name].map({"True": True, "False": False})
         elif name in ("query", "variable"):
-            written[name] = written[name].str.removeprefix(_output_folder.MARK)
+            written[name] = written[name].str.removeprefix(_output_folder.FORMULA_MARK)
     pd.testing.assert_frame_equal(written, expected, check_exact=True)
 
 
-CAN_GO_ON = r"error: (interrupted|.*No space left on device); markovblanket resume run goes on from the last .*\n"
+CAN_GO_ON = (
+    r"error: (interrupted|.*No space left on device); markovblanket resume run continues from the last .*\n"
+)
 
 
 def results_in(folder):
@@ -209,11 +210,17 @@ def test_names_that_no_xml_file_may_hold_do_not_cost_the_run():
         (["table.csv", "-q", "Q2", "--level", "0.9", "--fdr", "0.1"], "--level and --fdr: .* one of them"),
         (["table.csv", "-q", "Q2", "--prior", "normal", "--inclusion", "0.5"], "no weight is exactly zero"),
         (["table.csv", "-q", "Q2", "--draws", "0"], "0 is not in the range x>=1"),
-        (["table.csv", "-q", "Q2", "--out", "full"], "full is no folder of an earlier fit alone .notes.txt."),
-        (["table.csv", "-q", "Q2", "--out", "full", "--force"], "full is no folder of an earlier fit alone"),
-        (["table.csv", "-q", "Q2", "--out", "table.csv"], "exists and is no folder"),
+        (
+            ["table.csv", "-q", "Q2", "--out", "full"],
+            "full holds other files than those of an earlier fit .notes.txt.",
+        ),
+        (
+            ["table.csv", "-q", "Q2", "--out", "full", "--force"],
+            "full holds other files than those of an earlier fit",
+        ),
+        (["table.csv", "-q", "Q2", "--out", "table.csv"], "exists and is not a folder"),
         (["table.csv", "-q", "Q2", "--out", "table.csv/run"], "cannot write to .*table.csv"),
-        (["table.csv", "-q", "Q2", "--out", "."], "holds the working directory"),
+        (["table.csv", "-q", "Q2", "--out", "."], "contains the working directory"),
     ],
 )
 def test_bad_input_is_told_in_one_line_and_nothing_is_written(here, capsys, arguments, message):
@@ -325,7 +332,7 @@ def test_draws_on_disk_go_on_after_the_disk_was_full(here, capsys, monkeypatch, 
     assert re.fullmatch(CAN_GO_ON, capsys.readouterr().err)
     assert sorted(entry.name for entry in here.iterdir()) == ["run", "table.csv"]
     assert [entry.name for entry in Path("run").iterdir()] == ["checkpoint"]
-    assert "holds a run that has not ended" in refused(capsys, *fit, "run")
+    assert "holds an unfinished run" in refused(capsys, *fit, "run")
     monkeypatch.undo()
     monkeypatch.chdir(here)
     assert main(["resume", "run", "--quiet"]) == 0
@@ -341,7 +348,7 @@ def test_draws_on_disk_go_on_after_the_disk_was_full(here, capsys, monkeypatch, 
 def test_names_come_from_options_and_files_by_the_rules_of_csv(tmp_path):
     file = tmp_path / "names.txt"
     file.write_text("\ufeffT\n\n a, b \n@home\n", encoding="utf-8")
-    assert asking.names([f"@{file}", 'N,"say ""M""",', '"@home"']) == [
+    assert _options.names([f"@{file}", 'N,"say ""M""",', '"@home"']) == [
         "T",
         "a, b",
         "@home",
@@ -352,9 +359,9 @@ def test_names_come_from_options_and_files_by_the_rules_of_csv(tmp_path):
 
 
 def test_kinds_split_at_the_first_equals_sign_outside_quotes():
-    assert asking.kinds(['"a=""b"""=<1,>=1', " c = ordinal "]) == {'a="b"': ["<1", ">=1"], "c": "ordinal"}
+    assert _options.kinds(['"a=""b"""=<1,>=1', " c = ordinal "]) == {'a="b"': ["<1", ">=1"], "c": "ordinal"}
     with pytest.raises(BadInput, match="a kind is one of"):
-        asking.kinds(["a="])
+        _options.kinds(["a="])
 
 
 def test_declared_kinds_reach_the_posterior(here):
@@ -369,8 +376,8 @@ def test_declared_kinds_reach_the_posterior(here):
 
 def test_choices_are_those_of_the_library():
     assert set(PRIORS) == set(KNOWN_PRIORS)
-    assert (*WORDS, fitting.DISK) == KEEP
-    assert set(SIMULATED) == {"mixed", *KIND_MAPS}
+    assert (*KEEP_WORDS, fitting.DISK) == KEEP
+    assert set(SIMULATED_KINDS) == {"mixed", *KIND_MAPS}
 
 
 def test_every_option_of_a_fit_has_help_and_reaches_the_library():
@@ -503,11 +510,11 @@ def test_an_interrupted_run_says_in_one_line_how_to_go_on(here, capsys):
         out, err = process.communicate(timeout=60)
     finally:
         process.kill()  # whatever went wrong, nothing runs on
-    after = "error: interrupted; markovblanket resume run goes on from the last checkpoint"
+    after = "error: interrupted; markovblanket resume run continues from the last checkpoint"
     assert (process.returncode, out, err.strip()) == (130, "", after)
     assert sorted(entry.name for entry in here.iterdir()) == ["run", "table.csv"]
     assert main(["status", "run"]) == 0
-    assert re.match("run: stopped, 0% of all sweeps done", capsys.readouterr().out)
+    assert re.match("run: stopped, 0% of all iterations done", capsys.readouterr().out)
 
 
 def test_more_draws_are_those_of_a_longer_fit(here, capsys):
@@ -519,7 +526,7 @@ def test_more_draws_are_those_of_a_longer_fit(here, capsys):
     assert json.loads(Path("run/settings.json").read_text())["draws"] == 80
     capsys.readouterr()
     assert main(["status", "run"]) == 0
-    assert "finished, 100% of all sweeps done, 80 draws in every chain" in capsys.readouterr().out
+    assert "finished, 100% of all iterations done, 80 draws in every chain" in capsys.readouterr().out
 
 
 def test_what_cannot_go_on_is_refused(here, capsys):

@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 import markovblanket as mb
-from markovblanket.cli import _options as asking
-from markovblanket.cli import main
+from markovblanket.cli import _options, main
 from markovblanket.cli._output_folder import inert
 from markovblanket.fitting.scan import Fits
 
@@ -80,22 +79,22 @@ def test_sets_may_come_from_a_file(here, text):
 
 def test_names_in_such_a_file_are_text(tmp_path):
     (tmp_path / "sets.yaml").write_text("- [no, 1, null, 1e3]\n- '- x'\n- 2026-01-01\n")
-    assert asking.sets(tmp_path / "sets.yaml") == [["no", "1", "null", "1e3"], ["- x"], ["2026-01-01"]]
+    assert _options.sets(tmp_path / "sets.yaml") == [["no", "1", "null", "1e3"], ["- x"], ["2026-01-01"]]
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "a list of names and of lists of names is wanted"),
-        ("Q1", "a list of names and of lists of names is wanted"),
-        ("[]", "a list of names and of lists of names is wanted"),
+        ("", "must be a list of names and of lists of names"),
+        ("Q1", "must be a list of names and of lists of names"),
+        ("[]", "must be a list of names and of lists of names"),
         ("- Q1\n- [[Q2]]", "line 2: a set is a name or a list of names"),
         ("- Q1\n- []", "line 2: a set is a name or a list of names"),
         ("- Q1\n-", "line 2: a set is a name or a list of names"),
         ("- {Q1: Q2}", "line 1: a set is a name or a list of names"),
         ("- !!python/object/apply:os.system [ls]", None),
-        ("- [Q1", "no YAML that can be read: while parsing"),
-        ("[" * 5000, "no YAML that can be read"),
+        ("- [Q1", "cannot be read as YAML: while parsing"),
+        ("[" * 5000, "cannot be read as YAML"),
         ("- Q1\n- Q9", None),
     ],
 )
@@ -117,7 +116,8 @@ def test_the_same_command_goes_on_and_status_tells_how_far(here, capsys, monkeyp
     (here / "scan" / "edges.csv").unlink()
     capsys.readouterr()
     assert main(["status", "scan"]) == 0
-    assert capsys.readouterr().out == "scan: a scan, 6 of 7 fits done; if it has stopped, the same call goes on\n"
+    said = "scan: a scan, 6 of 7 fits done; if it has stopped, the same call continues it\n"
+    assert capsys.readouterr().out == said
     done = []
     posterior = Fits.posterior
     monkeypatch.setattr(Fits, "posterior", lambda *asked: done.append(asked[1]) or posterior(*asked))

@@ -84,7 +84,7 @@ def test_a_run_that_was_stopped_between_rounds_goes_on(clinic, rounds, tmp_path)
         ({"draws": "auto", "budget": 0}, r"^budget=0: must be a whole number, at least 1$"),
         (
             {"draws": "auto", "budget": 90},
-            r"^budget=90: 50 sweeps of warm-up and 50 draws are more than that$",
+            r"^budget=90: 50 iterations of warm-up and 50 draws are more than that$",
         ),
     ],
 )

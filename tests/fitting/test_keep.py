@@ -139,7 +139,7 @@ def test_auto_keeps_draws_while_they_fit(data, full, monkeypatch):
     np.testing.assert_array_equal(small.W12, full.W12)
     assert small.settings["keep"]["kept"] == "draws"
     assert "summary" not in repr(small)
-    monkeypatch.setattr(keeping, "MOST_NUMBERS", 2 * 41 * 3 * 12 - 1)
+    monkeypatch.setattr(keeping, "MOST_NUMBERS_IN_MEMORY", 2 * 41 * 3 * 12 - 1)
     large = mb.estimate(data.table, data.query, **QUICK)
     assert large.settings["keep"] == {
         "asked": "auto",
@@ -372,11 +372,11 @@ def test_a_refused_run_leaves_an_older_one_alone(data, folder):
     [
         ({"keep": None}, "keep=None: known are 'auto', 'draws', 'summary'"),
         ({"keep": ""}, "keep=''"),
-        ({"keep": "sumary"}, "'summary' was not meant but a folder"),
-        ({"keep": "draw"}, "'draws' was not meant"),
+        ({"keep": "sumary"}, "did you mean 'summary'"),
+        ({"keep": "draw"}, "did you mean 'draws'"),
         ({"keep": "draws", "named": []}, "keep='draws' keeps the draws of all"),
-        ({"keep": "summary", "named": [("Q1", "nobody")]}, "no pair of a query variable"),
-        ({"keep": "summary", "named": ["Q1"]}, "no pair of a query variable"),
+        ({"keep": "summary", "named": [("Q1", "nobody")]}, "not a pair of a query variable"),
+        ({"keep": "summary", "named": ["Q1"]}, "not a pair of a query variable"),
     ],
     ids=str,
 )

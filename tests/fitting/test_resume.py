@@ -311,7 +311,7 @@ def run(tmp_path_factory):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"kind": "mixed"}, "its data are others"),
+        ({"kind": "mixed"}, "its data differ"),
         ({"seed": 4}, "seed is '3' there, '4' here"),
         ({"prior": "laplace"}, "prior.name is 'SpikeSlab' there, 'Laplace' here"),
         ({"warmup": 61}, "warmup is 60 there, 61 here"),
@@ -367,7 +367,7 @@ def test_a_summary_grows_to_what_a_longer_run_has(tmp_path, more):
 
 def test_a_summary_cannot_be_divided_anew(tmp_path):
     fitted(checkpoint=tmp_path / "run", keep="summary")
-    with pytest.raises(ValueError, match="grows to at least twice its draws, here 80, and not beyond 65535"):
+    with pytest.raises(ValueError, match="can only grow to at least twice its draws, here 80, and at most 65535"):
         resumed(tmp_path / "run", draws=79)
 
 
@@ -474,7 +474,9 @@ def test_draws_on_disk_that_are_gone_are_told(tmp_path, monkeypatch, draws):
 
 def test_draws_on_disk_have_statistics_that_cannot_be_divided_anew(tmp_path):
     fitted(checkpoint=tmp_path / "run", keep=tmp_path / "draws")
-    with pytest.raises(ValueError, match=r"on disk, with a summary, grows to at least twice its draws, here 80"):
+    with pytest.raises(
+        ValueError, match=r"on disk, with a summary, can only grow to at least twice its draws, here 80"
+    ):
         resumed(tmp_path / "run", draws=79)
 
 

@@ -142,7 +142,7 @@ def test_a_notebook_is_told_of_fits_that_did_not_converge(each):
     ("queries", "message"),
     [
         ("Q1", "queries='Q1': 'each', or a list of names and of lists of names"),
-        ([], "queries is empty: name at least one set of variables to ask about"),
+        ([], "queries is empty: name at least one set of variables"),
         (["Q9"], "query 'Q9' is not a column of the table"),
         ([["Q1", "Q2"], ["Q2", "Q1"]], "queries has Q1, Q2 more than once"),
         ([["Q1", "Q1"]], "query names 'Q1' more than once"),
@@ -219,7 +219,7 @@ def test_another_scan_is_refused_and_the_difference_named(made, tmp_path_factory
 
 def test_other_data_are_refused(made, tmp_path):
     mb.scan(made.table, ["Q1"], out=tmp_path / "scan", **SHORT)
-    with pytest.raises(ValueError, match="its data are others"):
+    with pytest.raises(ValueError, match="its data differ"):
         mb.scan(made.table.iloc[::-1], ["Q1"], out=tmp_path / "scan", **SHORT)
 
 

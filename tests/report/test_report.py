@@ -17,9 +17,7 @@ pytest.importorskip("matplotlib")
 import markovblanket as mb
 from markovblanket import report
 from markovblanket.plots.chains import autocorrelations
-from markovblanket.report import _curves as chains
-from markovblanket.report import _sections
-from markovblanket.report import _slider as choosing
+from markovblanket.report import _curves, _sections, _slider
 from support.reports import ALERT, NASTY, Page, crowded, fitted, nasty_table
 
 
@@ -71,7 +69,7 @@ def test_the_numbers_of_the_table_are_those_of_the_posterior(posterior, page):
 @pytest.mark.parametrize("prior", ["spike-slab", "laplace"])
 def test_wherever_the_slider_is_the_edges_are_those_of_its_rule(posterior, prior):
     known = posterior if prior == "spike-slab" else fitted(prior="laplace")
-    page, slider = Page(report.html(known)), choosing.Slider.of(known)
+    page, slider = Page(report.html(known)), _slider.Slider.of(known)
     assert page.data["rule"] == slider.rule == ("inclusion" if prior == "spike-slab" else "level")
     sure = np.array(page.data["sure"])
     for percent in range(slider.least, 100):
@@ -83,7 +81,7 @@ def test_wherever_the_slider_is_the_edges_are_those_of_its_rule(posterior, prior
 
 
 @pytest.mark.parametrize("prior", ["spike-slab", "laplace"])
-def test_at_every_share_of_wrong_ones_the_edges_are_those_of_the_rule(posterior, prior):
+def test_at_every_false_discovery_rate_the_edges_are_those_of_the_rule(posterior, prior):
     known = posterior if prior == "spike-slab" else fitted(prior="laplace")
     page = Page(report.html(known))
     enters, share = np.array(page.data["enters"]), page.data["share"]
@@ -103,13 +101,13 @@ def test_at_every_share_of_wrong_ones_the_edges_are_those_of_the_rule(posterior,
 
 def test_entries_of_a_crowd_are_those_of_all_its_pairs(monkeypatch):
     """Ties included, as where probabilities are shares of a few draws; those beyond the page do not matter."""
-    monkeypatch.setattr(choosing, "MOST", 60)
+    monkeypatch.setattr(_slider, "MOST_EDGES_ON_PAGE", 60)
     probability = np.random.default_rng(3).binomial(40, 0.5 ** np.arange(1, 9), (30, 8)) / 40
     probability[:, 0] = 0.9 + 0.0025 * np.arange(30)
-    enters = choosing.entries(probability)
+    enters = _slider.entries(probability)
     held = 0
     for percent in range(1, 51):
-        selected = choosing.selection.by_false_sign_rate(probability, percent / 100)
+        selected = _slider.selection.by_false_sign_rate(probability, percent / 100)
         if selected.sum() <= 60:
             np.testing.assert_array_equal(enters <= percent, selected)
             held = percent
@@ -119,13 +117,13 @@ def test_entries_of_a_crowd_are_those_of_all_its_pairs(monkeypatch):
 
 
 def test_where_the_page_cannot_hold_its_edges_the_share_ends_or_is_not_offered(posterior, monkeypatch):
-    monkeypatch.setattr(choosing, "MOST", len(posterior.edges(fdr=0.2)))
+    monkeypatch.setattr(_slider, "MOST_EDGES_ON_PAGE", len(posterior.edges(fdr=0.2)))
     none = np.zeros_like(posterior.sign_probability, dtype=bool)
-    share = choosing.Share.of(posterior, none)
+    share = _slider.Share.of(posterior, none)
     assert 20 <= share.last < 50
-    assert len(posterior.edges(fdr=(share.last + 1) / 100)) > choosing.MOST
-    monkeypatch.setattr(choosing, "MOST", 2)
-    assert choosing.Share.of(posterior, none) is None
+    assert len(posterior.edges(fdr=(share.last + 1) / 100)) > _slider.MOST_EDGES_ON_PAGE
+    monkeypatch.setattr(_slider, "MOST_EDGES_ON_PAGE", 2)
+    assert _slider.Share.of(posterior, none) is None
     page = Page(report.html(posterior))
     assert page.data["share"] is None
     assert not any(known.get("name") == "meaning" for _, known in page.tags)
@@ -135,8 +133,8 @@ def test_a_default_between_two_places_is_a_place_of_its_own(posterior, monkeypat
     """Its threshold is exact, whatever the number of its place."""
     inclusion = np.unique(posterior.inclusion_either)
     between = inclusion[(100 * inclusion) % 1 > 0.1][-1]
-    monkeypatch.setattr(choosing, "usual", lambda posterior, rule: float(between))
-    slider, page = choosing.Slider.of(posterior), Page(report.html(posterior))
+    monkeypatch.setattr(_slider, "usual", lambda posterior, rule: float(between))
+    slider, page = _slider.Slider.of(posterior), Page(report.html(posterior))
     assert slider.threshold(slider.start) == between != slider.start / 100
     assert page.data["usual"] == {"place": slider.start, "threshold": between}
     edges = posterior.edges(inclusion=between)
@@ -145,7 +143,7 @@ def test_a_default_between_two_places_is_a_place_of_its_own(posterior, monkeypat
 
 
 def test_every_stage_of_the_picture_has_a_place_for_every_node_that_it_shows(posterior, page):
-    slider, sure = choosing.Slider.of(posterior), np.array(page.data["sure"])
+    slider, sure = _slider.Slider.of(posterior), np.array(page.data["sure"])
     assert [stage["place"] for stage in page.data["stages"]] == slider.stages()
     for stage in page.data["stages"]:
         nodes = {end for k in np.flatnonzero(sure >= stage["place"] / 100) for end in page.data["ends"][k]}
@@ -212,7 +210,7 @@ def test_the_call_on_the_page_gives_the_same_draws(posterior):
 
 def test_curves_are_those_of_the_draws(posterior, page):
     for k in (0, len(page.data["ends"]) - 1):
-        draws = chains.kept(posterior, *page.edge(k))
+        draws = _curves.kept(posterior, *page.edge(k))
         known = page.data["curves"][str(k)]
         low, high = known["range"]
         for c, chain in enumerate(draws):
@@ -224,13 +222,13 @@ def test_curves_are_those_of_the_draws(posterior, page):
             )
         density, rest = known["density"], draws[draws != 0]
         assert density["zero"] == pytest.approx(np.mean(draws == 0), abs=1e-4)
-        x = np.linspace(density["from"], density["to"], chains.GRID)
+        x = np.linspace(density["from"], density["to"], _curves.DENSITY_POINTS)
         y = bytes_between(density["curve"], 0, 1)
         assert np.sum(x * y) / np.sum(y) == pytest.approx(rest.mean(), abs=0.15 * rest.std())
 
 
 def test_long_traces_are_thinned():
-    known = chains.curves_of(np.random.default_rng(0).standard_normal((2, 1234)))
+    known = _curves.curves_of(np.random.default_rng(0).standard_normal((2, 1234)))
     assert known["every"] == 3
     assert len(base64.b64decode(known["trace"][0])) == 412
     assert known["draws"] == 1234
@@ -295,8 +293,8 @@ def test_names_that_are_positions_are_fine():
 
 
 def test_of_too_many_edges_the_surest_are_on_the_page_and_it_says_so(posterior, monkeypatch):
-    monkeypatch.setattr(choosing, "MOST", 3)
-    slider = choosing.Slider.of(posterior)
+    monkeypatch.setattr(_slider, "MOST_EDGES_ON_PAGE", 3)
+    slider = _slider.Slider.of(posterior)
     page = Page(report.html(posterior))
     assert len(page.data["sure"]) <= 3
     assert slider.start > slider.usual_place

@@ -106,7 +106,7 @@ def test_the_slider_is_moved_by_keys(seen, posterior):
     assert one(seen, "#level").text == f"{usual(posterior) - 1} %"
 
 
-def test_the_slider_can_mean_the_share_of_wrong_ones(seen, names, posterior):
+def test_the_slider_can_mean_the_false_discovery_rate(seen, names, posterior):
     """Reached by keys alone; picture, table and count are then those of ``edges(fdr=...)``."""
     one(seen, "input[name=meaning]:checked").send_keys("\ue014")  # arrow right
     assert one(seen, "#level").text == "10 %"
@@ -118,7 +118,7 @@ def test_the_slider_can_mean_the_share_of_wrong_ones(seen, names, posterior):
         assert shown(seen, names, ROWS) == shown(seen, names, LINES) == expected
         said = one(seen, "#count").text
         assert said.startswith(f"{len(expected)} edge")
-        assert f"share of wrong ones of at most {percent} %" in said
+        assert f"expected false discovery rate of at most {percent} %" in said
         wrong = sum(1 - posterior.sign_probability.loc[pair] for pair in expected)
         about = re.search(r"(Fewer than|About) ([0-9.]+) of", said)
         assert float(about[2]) == pytest.approx(max(wrong, 0.1), abs=0.501 if wrong >= 10 else 0.051)
@@ -142,7 +142,7 @@ def test_the_slider_can_mean_the_share_of_wrong_ones(seen, names, posterior):
 
 
 @pytest.mark.parametrize("width", [400, 1280])
-def test_the_share_of_wrong_ones_fits_every_window(seen, width):
+def test_the_false_discovery_rate_fits_every_window(seen, width):
     web.resize(seen, width, 800)
     one(seen, "input[value=share]").click()
     assert seen.execute_script("return document.documentElement.scrollWidth") <= width

@@ -338,7 +338,7 @@ NAMES: dict[str, tuple[Callable[[], mb.Posterior], Answer]] = {
         "query 0.0: name columns by their names, or by position in an array",
     ),
     "a position from the end": (ask(X, -1), "query -1 is not a column of the table; did you mean 1?"),
-    "no query": (ask(PLAIN, None), "query is missing: name the variables to ask about"),
+    "no query": (ask(PLAIN, None), "query is missing: name the variables of interest"),
     "an empty query": (ask(PLAIN, []), "query is empty: name at least one column to ask about"),
 }
 
@@ -380,7 +380,7 @@ SCATTERS: dict[str, tuple[Callable[[], mb.Posterior], Answer]] = {
     "one variable": (scatter([[1.0]]), "every column is a query column: no variable is left to connect them to"),
     "rows in another order": (
         scatter(pd.DataFrame(S, index=list("dcba"), columns=list("abcd")), query="a"),
-        "the scatter matrix has its rows in another order than its columns; give both the same",
+        "the scatter matrix has its rows in another order than its columns; use the same order for both",
     ),
     "too few names": (scatter(S, names=["a"], query="a"), "1 names for a scatter matrix of 4 variables"),
     "no number of rows": (scatter(S, None), f"n=None: {N_IS}"),
@@ -433,13 +433,13 @@ OPTIONS: dict[str, tuple[Callable[[], mb.Posterior], Answer]] = {
     "solver='x'": (option(solver="x"), "solver='x': known are 'dual', 'dense', or pass an instance"),
     "keep='drws'": (
         option(keep="drws"),
-        "keep='drws': if 'draws' was not meant but a folder, pass pathlib.Path('drws')",
+        "keep='drws': did you mean 'draws'? For a folder of this name, pass pathlib.Path('drws')",
     ),
     "keep=None": (option(keep=None), "keep=None: known are 'auto', 'draws', 'summary', or pass a path"),
     "checkpoint=3": (option(checkpoint=3), "checkpoint=3: must be the path of a folder"),
     "second_look='x'": (option(second_look="x"), "second_look='x': True, False or 'auto'"),
     "named=3": (option(named=3), "named=3: must be a list of pairs (query, variable)"),
-    "named=[1]": (option(named=[1]), "named has 1, which is no pair of a query variable and one of the rest"),
+    "named=[1]": (option(named=[1]), "named has 1, which is not a pair of a query variable and another variable"),
     "kinds=[...]": (option(kinds=[1]), "kinds=[1]: must be a dict, such as {'stage': 'ordinal'}"),
     "a kind of no column": (option(kinds={"z": "count"}), "kinds: 'z' is not a column of the table"),
     "an unknown kind": (option(kinds={"a": "nominal"}), f"kinds={{'a': 'nominal'}}: {KINDS}"),

@@ -68,8 +68,8 @@ def test_a_run_that_has_not_begun_is_begun_with_as_many_draws_as_are_asked_for_n
 def test_a_process_that_is_lost_is_told_in_a_line(monkeypatch, capsys):
     lost = TerminatedWorkerError("a worker process was\nunexpectedly terminated")
     assert stopped(monkeypatch, (_fit, "estimate"), *FIT, "run", error=lost) == 1
-    expected = "error: a process that ran chains was killed, perhaps for lack of memory: try fewer --jobs; "
-    assert capsys.readouterr().err == f"{expected}markovblanket resume run goes on from the last checkpoint\n"
+    expected = "error: a process that ran chains was killed, perhaps because memory ran out: try fewer --jobs; "
+    assert capsys.readouterr().err == f"{expected}markovblanket resume run continues from the last checkpoint\n"
     assert main([*FIT, "run", "--force"]) == 0
     capsys.readouterr()
     assert stopped(monkeypatch, (Blanket, "sweep"), *RESUME, "--draws", "70", error=lost) == 1

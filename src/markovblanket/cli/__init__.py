@@ -1,6 +1,7 @@
 """The command line: ``markovblanket fit``, ``scan``, ``report``, ``simulate``, ``demo`` and others.
 
-Here are the options and the exit codes; what is heavy is imported by the command that needs it, so help is quick.
+This module holds the options and the exit codes. Each command imports what it needs when it runs, so that help
+texts appear quickly.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from markovblanket import __version__
 PRIORS = ("spike-slab", "laplace", "horseshoe", "normal")
 MARGINS = ("auto", "rank", "gaussian")
 KEEP = ("auto", "draws", "summary", "disk")
-SIMULATED = ("continuous", "mixed", "binary", "ordinal", "count")
-INTERRUPTED = 130
+SIMULATED_KINDS = ("continuous", "mixed", "binary", "ordinal", "count")
+EXIT_INTERRUPTED = 130
 
 
 class Within(click.FloatRange):
-    """A range without NaN, which is neither below nor above it."""
+    """A range of numbers that excludes NaN, which click would accept as neither below nor above the range."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """A number in the range."""
+        """The number that was typed, if it is in the range."""
         number = super().convert(value, param, ctx)
         if number != number:
             self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
@@ -41,28 +42,29 @@ YAML = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 class Draws(click.ParamType):  # type: ignore[type-arg]
-    """A whole number of at least 1, or ``auto``."""
+    """A whole number of at least 1, or the word ``auto``."""
 
     name = "draws"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """As the library takes it."""
+        """The number that was typed, or ``auto``, as :func:`markovblanket.estimate` takes it."""
         return value if value == "auto" else click.IntRange(min=1).convert(value, param, ctx)
 
 
 DRAWS: dict[str, Any] = {"type": Draws(), "metavar": "N|auto"}
-BUDGET = click.option("--budget", **COUNT, default=20_000, help="Of --draws auto: sweeps of a chain, at most.")
+BUDGET = click.option("--budget", **COUNT, default=20_000, help="Most iterations per chain with --draws auto.")
 FORCE = click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
-QUIET = click.option("--quiet", is_flag=True, help="No bars, no summary; warnings and errors only.")
+QUIET = click.option("--quiet", is_flag=True, help="No progress bars and no summary; only warnings and errors.")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command. What goes wrong is told in one line.
+    """Run a command, and report an error in one line on standard error.
 
     Returns
     -------
     int
-        0 done, 1 failed (a full disk), 2 bad input, 3 not converged though that was asked for, 130 interrupted.
+        The exit code: 0 done, 1 failed while running (such as by a full disk), 2 bad input, 3 not converged,
+        with ``--strict``, 130 interrupted.
     """
     try:
         return commands.main(arguments, prog_name="markovblanket", standalone_mode=False) or 0
@@ -71,11 +73,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return error.exit_code
     except click.Abort:
         click.echo("error: interrupted", err=True)
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
 
 
 def hint(error: click.ClickException) -> str:
-    """Where to look after a slip of the fingers."""
+    """The help command to name after an error in the options; empty if the error belongs to no command."""
     context = getattr(error, "ctx", None)
     return f" (see {context.command_path} --help)" if context else ""
 
@@ -83,7 +85,7 @@ def hint(error: click.ClickException) -> str:
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80, "show_default": True},
     epilog="Exit codes: 0 done; 2 bad input, nothing written; 3 finished but not converged, with --strict; "
-    "130 interrupted; resume goes on.",
+    "130 interrupted; resume continues.",
     no_args_is_help=False,
 )
 @click.version_option(__version__, message="%(prog)s %(version)s")
@@ -99,27 +101,27 @@ def commands() -> None:
 
 @commands.command(short_help="Estimate the blanket of a few columns of a table.")
 @click.argument("table", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("-q", "--query", multiple=True, required=True, metavar="NAMES", help="Columns to ask about.")
-@click.option("-o", "--out", type=FOLDER, required=True, metavar="FOLDER", help="Where the results go.")
-@click.option("--kind", multiple=True, metavar="NAME=KIND", help="Of a column, if not as its cells look.")
-@click.option("--prior", type=click.Choice(PRIORS), default=PRIORS[0], help="Of the weights.")
-@click.option("--margins", type=click.Choice(MARGINS), default="auto", help="Of the columns.")
+@click.option("-q", "--query", multiple=True, required=True, metavar="NAMES", help="Columns of interest.")
+@click.option("-o", "--out", type=FOLDER, required=True, metavar="FOLDER", help="Folder for the results.")
+@click.option("--kind", multiple=True, metavar="NAME=KIND", help="Kind of a column, if inferred wrongly.")
+@click.option("--prior", type=click.Choice(PRIORS), default=PRIORS[0], help="Prior of the weights.")
+@click.option("--margins", type=click.Choice(MARGINS), default="auto", help="Model of the columns.")
 @click.option("--chains", **COUNT, default=4, help="Independent chains.")
-@click.option("--warmup", type=click.IntRange(min=0), metavar="N", default=1000, help="Sweeps discarded.")
-@click.option("--draws", **DRAWS, default=1000, help="Draws kept per chain; auto: until they converge.")
+@click.option("--warmup", type=click.IntRange(min=0), metavar="N", default=1000, help="Iterations discarded.")
+@click.option("--draws", **DRAWS, default=1000, help="Draws kept per chain; auto: until the chains converge.")
 @BUDGET
-@click.option("--thin", **COUNT, default=1, help="Sweeps per kept draw.")
-@click.option("--seed", **SEED, help="The same seed, the same numbers.")
-@click.option("-j", "--jobs", **COUNT, show_default="one per core", help="Chains at a time.")
-@click.option("--keep", type=click.Choice(KEEP), default="auto", help="What is kept of the draws, and where.")
+@click.option("--thin", **COUNT, default=1, help="Iterations per kept draw.")
+@click.option("--seed", **SEED, help="The same seed gives the same numbers.")
+@click.option("-j", "--jobs", **COUNT, show_default="one per core", help="Chains run at the same time.")
+@click.option("--keep", type=click.Choice(KEEP), default="auto", help="How draws are kept.")
 @click.option("--level", **SHARE, help="Select edges whose interval at this level excludes zero.")
-@click.option("--fdr", **SHARE, help="Select edges up to this expected share of wrong signs.")
-@click.option("--inclusion", **SHARE, help="Select edges at least this likely to be there.")
+@click.option("--fdr", **SHARE, help="Select edges up to this expected false discovery rate.")
+@click.option("--inclusion", **SHARE, help="Select edges present with at least this probability.")
 @click.option("--strict", is_flag=True, help="Exit code 3 if the chains have not converged.")
 @FORCE
 @QUIET
 def fit(**options: Any) -> int:
-    """Estimate which columns of TABLE are directly connected to the query columns, and how surely.
+    """Estimate which columns of TABLE are directly connected to the query columns, and how certain that is.
 
     TABLE is a csv, tsv (also .gz), parquet, feather or h5ad file with a row per observation. Columns may be
     continuous, binary, ordinal or counts, and cells may be missing.
@@ -130,43 +132,46 @@ def fit(**options: Any) -> int:
       markovblanket fit patients.csv -q @names.txt -o run/ --seed 1 --strict
       markovblanket fit survey.csv -q mood --kind mood=low,fair,good -o run/
 
-    NAMES are separated by commas; a name that has a comma stands in double quotes, as in a csv file. The option
-    may be repeated, and @FILE reads a name from each line of a file.
+    NAMES are separated by commas; a name that contains a comma is written in double quotes, as in a csv file. The
+    option may be repeated, and @FILE reads a name from each line of a file.
 
-    Margins are auto, for columns of any kind; rank, for their order alone; or gaussian, for numbers as they are.
+    --margins auto is for columns of any kind; rank uses only the order of the values; gaussian takes numbers as
+    they are.
 
-    KIND is continuous, binary, ordinal or count, or the levels in ascending order, separated by commas. Needed
-    only where the kind is not what the cells look like.
+    KIND is continuous, binary, ordinal or count, or the levels in ascending order, separated by commas. It is
+    needed only where the kind that is inferred from the cells is wrong.
 
-    Kept are draws, every one, in memory until the end; summary, statistics of every edge and the draws of a few,
-    in far less memory; disk, the same, and every draw in posterior/ as it comes; or auto, draws up to two
-    gigabytes and a summary beyond.
+    --keep draws keeps every draw in memory until the end; summary keeps statistics of every edge and the draws of
+    a few edges, in far less memory; disk keeps a summary, and writes every draw to posterior/ while the chains
+    run; auto keeps draws up to two gigabytes, and a summary beyond.
 
-    Without --level, --fdr or --inclusion, the set of edges of largest expected f-score is selected (spike-slab:
-    those more likely there than not, and more where rows are few); with other priors, edges whose 95 % interval
-    excludes zero.
+    Without --level, --fdr or --inclusion, the spike-slab prior selects the set of edges with the largest expected
+    F-score (edges that are more likely present than not, and more where rows are few); other priors select the
+    edges whose 95 % interval excludes zero.
 
-    FOLDER gets report.html, edges.csv, network.svg, network.graphml, settings.json, fit.log, and the draws in
-    posterior/, which markovblanket.load() reads; they appear when all is done, or not at all. Until then, and
-    after it, checkpoint/ has what `markovblanket resume` needs to go on. In edges.csv, names that begin with
-    = + - or @, which a spreadsheet would run as formulas, or with ' itself, have a ' before them; everywhere else
-    they are exactly those of the table.
+    FOLDER receives report.html, edges.csv, network.svg, network.graphml, settings.json, fit.log, and the draws in
+    posterior/, which markovblanket.load() reads; they appear when all of them are complete, or not at all.
+    checkpoint/ exists from the beginning, and holds what `markovblanket resume` needs. In edges.csv, names that
+    begin with = + - or @, which a spreadsheet would run as formulas, or with ' itself, have a ' before them;
+    everywhere else names are exactly those of the table.
     """
     from markovblanket.cli._fit import asked, run
 
     return run(*asked(**options))
 
 
-@commands.command(short_help="Go on with a run that was stopped, or add draws to it.")
+@commands.command(short_help="Continue a run that was stopped, or add draws to it.")
 @click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--draws", **DRAWS, show_default="as asked", help="Draws per chain, if more than before.")
+@click.option("--draws", **DRAWS, show_default="as before", help="Draws per chain, if more than before.")
 @BUDGET
-@click.option("-j", "--jobs", **COUNT, show_default="one per core", help="Chains at a time.")
+@click.option("-j", "--jobs", **COUNT, show_default="one per core", help="Chains run at the same time.")
 @click.option("--strict", is_flag=True, help="Exit code 3 if the chains have not converged.")
 @QUIET
 def resume(**options: Any) -> int:
-    """Go on with RUN, the folder of a fit that was interrupted, killed or out of space: bit for bit as if nothing
-    had happened. A finished run is written again, with more draws if --draws says so.
+    """Continue RUN, the folder of a fit that was interrupted, killed or out of disk space.
+
+    The results are bit for bit those of a run without interruption. Those of a finished run are written again,
+    with more draws if --draws asks for them.
 
     \b
     Examples:
@@ -178,10 +183,10 @@ def resume(**options: Any) -> int:
     return run(**options)
 
 
-@commands.command(short_help="How far a run is.")
+@commands.command(short_help="Show the progress of a run.")
 @click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
 def status(run: Path) -> int:
-    """How far RUN, the folder of a fit, is by its last checkpoint; it may be running meanwhile."""
+    """Show the progress of RUN, the folder of a fit or a scan, as of its last checkpoint. It may be running."""
     from markovblanket.cli._resume import tell
 
     return tell(run)
@@ -189,40 +194,40 @@ def status(run: Path) -> int:
 
 @commands.command(short_help="Write the report of a run again.")
 @click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("-o", "--out", type=FOLDER, metavar="FILE", help="Where the page goes.  [default: RUN/report.html]")
+@click.option("-o", "--out", type=FOLDER, metavar="FILE", help="File for the page.  [default: RUN/report.html]")
 @QUIET
 def report(**options: Any) -> int:
     """Write the report of RUN, the folder of a fit, as one HTML page that opens from disk.
 
-    A fit has written it already; this is for a newer version, or another place. RUN may also be a folder that
-    posterior.save() wrote; then --out names the page.
+    A fit writes its report itself; use this command after an upgrade of markovblanket, or to write the page to
+    another file. RUN may also be a folder written by posterior.save(); then --out is required.
     """
     from markovblanket.cli._report import run
 
     return run(**options)
 
 
-@commands.command(short_help="Draw a table from a network that is known.")
-@click.option("--rows", type=click.IntRange(min=2), metavar="N", default=300, help="Observations.")
-@click.option("--query", **COUNT, default=5, help="Query variables: Q1, Q2, ...")
-@click.option("--rest", **COUNT, default=200, help="Remaining variables: V1, V2, ...")
-@click.option("--kinds", type=click.Choice(SIMULATED), default="continuous", help="Of the columns.")
-@click.option("--missing", **BELOW_ONE, default=0.0, help="Share of missing cells.")
-@click.option("--density", type=Within(0, 1), metavar="P", default=0.05, help="Share of edges.")
-@click.option("--seed", **SEED, help="The same seed, the same table.")
-@click.option("-o", "--out", type=FOLDER, required=True, metavar="FOLDER", help="Where the table goes.")
+@commands.command(short_help="Simulate a table from a known network.")
+@click.option("--rows", type=click.IntRange(min=2), metavar="N", default=300, help="Number of rows.")
+@click.option("--query", **COUNT, default=5, help="Number of query variables: Q1, Q2, ...")
+@click.option("--rest", **COUNT, default=200, help="Number of other variables: V1, V2, ...")
+@click.option("--kinds", type=click.Choice(SIMULATED_KINDS), default="continuous", help="Kinds of the columns.")
+@click.option("--missing", **BELOW_ONE, default=0.0, help="Fraction of missing cells.")
+@click.option("--density", type=Within(0, 1), metavar="P", default=0.05, help="Fraction of pairs with an edge.")
+@click.option("--seed", **SEED, help="The same seed gives the same table.")
+@click.option("-o", "--out", type=FOLDER, required=True, metavar="FOLDER", help="Folder for the table.")
 @FORCE
 @QUIET
 def simulate(**options: Any) -> int:
-    """Draw a sparse network with hubs and a table from it, to see what a fit would find.
+    """Draw a sparse network with hubs, and a table from it, to test what a fit finds.
 
     \b
     Example:
       markovblanket simulate --rows 300 --query 5 --rest 200 --kinds mixed \\
         --missing 0.1 --out sim/
 
-    FOLDER gets table.csv, truth.csv (every pair of a query and another variable, and whether there is an edge) and
-    settings.json.
+    FOLDER receives table.csv, truth.csv (every pair of a query variable and another variable, and whether it has
+    an edge) and settings.json.
     """
     from markovblanket.cli._simulate import run
 
@@ -231,23 +236,27 @@ def simulate(**options: Any) -> int:
 
 @commands.command(short_help="Estimate many blankets of one table.")
 @click.argument("table", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("-o", "--out", type=FOLDER, required=True, metavar="FOLDER", help="Where the results go.")
-@click.option("-q", "--query", multiple=True, metavar="NAMES", show_default="each", help="A set to ask about.")
-@click.option("--queries", type=YAML, metavar="FILE", help="Sets to ask about, as YAML.")
-@click.option("--kind", multiple=True, metavar="NAME=KIND", help="Of a column, if not as its cells look.")
-@click.option("--prior", type=click.Choice(PRIORS), default=PRIORS[0], help="Of the weights.")
-@click.option("--margins", type=click.Choice(MARGINS), default="auto", help="Of the columns.")
-@click.option("--chains", **COUNT, default=2, help="Independent chains of a fit.")
-@click.option("--warmup", type=click.IntRange(min=0), metavar="N", default=500, help="Sweeps discarded.")
-@click.option("--draws", **COUNT, default=1000, help="Draws per chain.")
-@click.option("--seed", **SEED, help="The same seed, the same numbers.")
-@click.option("--rule", type=click.Choice(["or", "and"]), default="or", help="Edges of any fit, or of all.")
-@click.option("-j", "--jobs", **COUNT, show_default="one per core", help="Fits at a time.")
-@click.option("--dask", metavar="ADDRESS", help="Of a Dask scheduler whose workers run the fits.")
+@click.option("-o", "--out", type=FOLDER, required=True, metavar="FOLDER", help="Folder for the results.")
+@click.option(
+    "-q", "--query", multiple=True, metavar="NAMES", show_default="each column", help="One set of query columns."
+)
+@click.option("--queries", type=YAML, metavar="FILE", help="YAML file with sets of query columns.")
+@click.option("--kind", multiple=True, metavar="NAME=KIND", help="Kind of a column, if inferred wrongly.")
+@click.option("--prior", type=click.Choice(PRIORS), default=PRIORS[0], help="Prior of the weights.")
+@click.option("--margins", type=click.Choice(MARGINS), default="auto", help="Model of the columns.")
+@click.option("--chains", **COUNT, default=2, help="Independent chains per fit.")
+@click.option("--warmup", type=click.IntRange(min=0), metavar="N", default=500, help="Iterations discarded.")
+@click.option("--draws", **COUNT, default=1000, help="Draws kept per chain.")
+@click.option("--seed", **SEED, help="The same seed gives the same numbers.")
+@click.option(
+    "--rule", type=click.Choice(["or", "and"]), default="or", help="Keep edges selected by any fit, or by all."
+)
+@click.option("-j", "--jobs", **COUNT, show_default="one per core", help="Fits run at the same time.")
+@click.option("--dask", metavar="ADDRESS", help="Address of a Dask scheduler whose workers run the fits.")
 @click.option("--strict", is_flag=True, help="Exit code 3 if a fit has not converged.")
 @QUIET
 def scan(**options: Any) -> int:
-    """Estimate the blanket of every column of TABLE, or of many sets of columns, each by a fit of its own.
+    """Estimate the blanket of every column of TABLE, or of many sets of columns, with a separate fit for each.
 
     \b
     Examples:
@@ -255,12 +264,12 @@ def scan(**options: Any) -> int:
       markovblanket scan patients.csv -q stage -q age,sex --out scan/
       markovblanket scan genes.parquet --queries sets.yaml --out scan/
 
-    A file of sets has a line such as "- stage" or "- [age, sex]" for each, or "vitals: [age, sex]", whose heading
-    is for its readers alone.
+    A file of sets has a line for each set, such as "- stage" or "- [age, sex]", or "vitals: [age, sex]"; the
+    heading, here vitals, has no other use.
 
-    If every column is asked for, each edge is seen from both of its ends: --rule and keeps those that both fits
-    select. FOLDER gets edges.csv, network.svg, network.graphml, fits.csv (a row per set), and what each fit has
-    found. A scan that was stopped goes on by the same command.
+    If every column is a query, each edge is estimated from both of its ends: --rule and keeps the edges that both
+    fits select. FOLDER receives edges.csv, network.svg, network.graphml, fits.csv (a row per set), and the results
+    of each fit. To continue a scan that was stopped, run the same command again.
     """
     from markovblanket.cli._scan import run
 
@@ -268,11 +277,12 @@ def scan(**options: Any) -> int:
 
 
 @commands.command(short_help="Fit a simulated clinic whose truth is known.")
-@click.option("-o", "--out", type=FOLDER, default=Path("demo"), metavar="FOLDER", help="Results.")
+@click.option("-o", "--out", type=FOLDER, default=Path("demo"), metavar="FOLDER", help="Folder for the results.")
 def demo(out: Path) -> int:
     """Simulate a clinic, fit it, and print its blanket beside the truth.
 
-    FOLDER gets the table and its truth, and what `markovblanket fit` writes. That of an earlier demo is replaced.
+    FOLDER receives the table, its truth, and what `markovblanket fit` writes. The folder of an earlier demo is
+    replaced.
     """
     from markovblanket.cli._demo import run
 

@@ -1,4 +1,7 @@
-"""``markovblanket demo``."""
+"""``markovblanket demo``: simulate a clinic, fit it, and print its blanket beside the truth.
+
+The clinic is also a table of all kinds of columns for tests and figures: see :func:`clinic`.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,15 @@ from markovblanket.posterior.posterior import Posterior
 from markovblanket.simulation import Simulated, score, simulate
 
 FILES = ("table.csv", "truth.csv", _output_folder.SETTINGS, *_output_folder.FILES)
+TRAITS = ["age", "sex", "stage", "lymph_nodes", "survival"]
+STAGES = ["I", "II", "III", "IV"]
+
+
+# The command ------------------------------------------------------------------------------------------------
 
 
 def run(out: Path) -> int:
-    """Fit the clinic, print its blanket beside the truth, and write everything."""
+    """Fit the clinic, print its blanket beside the truth, write all files, and return the exit code."""
     console = Console()
     with _output_folder.draft(out, FILES, force=True, what="demo") as folder:
         posterior, data = fit_clinic(console)
@@ -37,12 +45,11 @@ def run(out: Path) -> int:
     return 0
 
 
-TRAITS = ["age", "sex", "stage", "lymph_nodes", "survival"]
-STAGES = ["I", "II", "III", "IV"]
+# The clinic -------------------------------------------------------------------------------------------------
 
 
 def clinic(seed: int = 6) -> Simulated:
-    """300 patients, five clinical traits of all kinds and 120 genes, from a sparse network; with gaps."""
+    """A simulated clinic: 300 patients with five traits of all kinds and 120 genes; some cells are missing."""
     simulated = simulate(rows=300, query=len(TRAITS), rest=120, density=0.025, hubs=0.05, seed=seed)
     names = dict(zip(simulated.query, TRAITS, strict=True))
     names |= {old: old.replace("V", "gene_") for old in simulated.table.columns if old.startswith("V")}
@@ -52,7 +59,7 @@ def clinic(seed: int = 6) -> Simulated:
 
 
 def traits(z: pd.DataFrame) -> dict[str, Any]:
-    """Numbers, words, an order and a count, each an increasing function of its normal column."""
+    """The clinical traits (numbers, categories, ordered levels, a count), each increasing in its normal column."""
     stage = np.array(STAGES)[np.searchsorted([-0.7, 0.2, 1.0], z["stage"])]
     return {
         "age": (58 + 11 * z["age"]).round(1),
@@ -64,14 +71,17 @@ def traits(z: pd.DataFrame) -> dict[str, Any]:
 
 
 def with_gaps(complete: pd.DataFrame) -> pd.DataFrame:
-    """One in twelve of the traits missing, and of every tenth gene."""
+    """The table with one in twelve cells missing at random, among the traits and every tenth gene."""
     gaps = np.random.default_rng(1).random(complete.shape) < 1 / 12
     holds = [name in TRAITS or name.endswith("0") for name in complete.columns]
     return complete.mask(gaps & np.array(holds))
 
 
+# What it prints ---------------------------------------------------------------------------------------------
+
+
 def fit_clinic(console: Console) -> tuple[Posterior, Simulated]:
-    """Fit the clinic with two jobs, and print the blanket beside the truth."""
+    """The posterior and the data of the clinic; prints the blanket beside the truth."""
     data = clinic()
     n, p = data.table.shape[0], len(data.query)
     console.print(f"A simulated clinic: {n} patients, {p} traits, {data.table.shape[1] - p} genes; truth known.")
@@ -86,7 +96,7 @@ def fit_clinic(console: Console) -> tuple[Posterior, Simulated]:
 
 
 def blanket_table(edges: pd.DataFrame, truth: pd.DataFrame) -> Table:
-    """The selected edges, surest first, each with what the network really holds."""
+    """The selected edges, the surest first, each with its true partial correlation."""
     table = Table(
         title="Which genes are directly connected to the traits?",
         title_justify="left",
@@ -109,7 +119,7 @@ def blanket_table(edges: pd.DataFrame, truth: pd.DataFrame) -> Table:
 
 
 def verdict(posterior: Posterior, edges: pd.DataFrame, data: Simulated, seconds: float) -> str:
-    """What was found and missed, how much it explains, and whether the chains agree."""
+    """The number of edges found and missed, the explained variances, predictive checks, and convergence."""
     result = score(data.truth, edges)
     r2 = ", ".join(f"{name} {value:.2f}" for name, value in posterior.r2()["mean"].items())
     return (
@@ -117,12 +127,12 @@ def verdict(posterior: Posterior, edges: pd.DataFrame, data: Simulated, seconds:
         f"{result.false} false.\n"
         f"Share of each trait's variance that the genes explain (Bayesian R2): {r2}.\n"
         f"{checks(posterior)}\n"
-        f"{posterior.diagnostics().verdict} {_screen.sweeps(posterior)} in {seconds:.0f} s.\n"
+        f"{posterior.diagnostics().verdict} {_screen.iterations(posterior)} in {seconds:.0f} s.\n"
     )
 
 
 def checks(posterior: Posterior) -> str:
-    """What the predictive checks say, in words."""
+    """A sentence that names the predictive checks that fail, if any."""
     found = posterior.check(seed=1)
     odd = found[~found["probability"].between(0.005, 0.995)]
     which = ", ".join(f"{row.check} of {row.query}" for row in odd.itertuples())
@@ -130,6 +140,6 @@ def checks(posterior: Posterior) -> str:
 
 
 def write(folder: Path, data: Simulated) -> None:
-    """The table and its truth."""
+    """Write the table and its truth to the folder."""
     _output_folder.write_table(folder / "table.csv", data.table)
     _output_folder.write_table(folder / "truth.csv", data.truth)

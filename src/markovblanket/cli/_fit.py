@@ -1,4 +1,4 @@
-"""``markovblanket fit``: a file in, a folder of results out."""
+"""``markovblanket fit``: estimate the blanket of a table file, and write a folder of results."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ import pandas as pd
 
 from markovblanket import __version__
 from markovblanket._files import locked, write_json
-from markovblanket.cli import _options as asking
-from markovblanket.cli import _output_folder, _screen
+from markovblanket.cli import _options, _output_folder, _screen
 from markovblanket.cli._options import BadInput
 from markovblanket.fitting.estimate import estimate
 from markovblanket.fitting.run_folder import RunFolder
@@ -30,19 +29,25 @@ from markovblanket.posterior import storage
 from markovblanket.posterior.diagnostics import ConvergenceWarning, Diagnostics
 from markovblanket.posterior.posterior import Posterior
 
-NOT_CONVERGED = 3
+EXIT_NOT_CONVERGED = 3
 LOG = "fit.log"
 DISK = "disk"
-# What the library raises of a bad table or question, and readers of files that are cut off or damaged.
+# Raised by the library for a bad table or question, and by readers of files that are truncated or damaged.
 UNREADABLE = (ValueError, OSError, ImportError, EOFError, zlib.error)
-# What the disk says if it is the one to blame.
+# Error numbers for which the disk is to blame, not the input.
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
-FILES = (*_output_folder.FILES, _output_folder.SETTINGS, _output_folder.CHECKPOINT, _output_folder.BEFORE, LOG)
+FILES = (
+    *_output_folder.FILES,
+    _output_folder.SETTINGS,
+    _output_folder.CHECKPOINT,
+    _output_folder.OLD_CHECKPOINT,
+    LOG,
+)
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of which table; ``run`` are options of :func:`markovblanket.estimate`."""
+    """A table, its query columns and the rule that selects edges; ``run`` are options of :func:`estimate`."""
 
     table: Path
     query: list[str]
@@ -52,14 +57,14 @@ class Question:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """As they are written down."""
+        """The part of settings.json that records the question."""
         made_by = {"command": "markovblanket fit", "version": __version__}
         return made_by | {"table": str(self.table), "query": self.query, "kinds": self.kinds, "rule": self.rule}
 
 
 @dataclass(frozen=True)
 class Manner:
-    """Where the results go, and how."""
+    """The output folder, and the options that concern the output alone."""
 
     out: Path
     force: bool
@@ -69,29 +74,29 @@ class Manner:
 
 @dataclass(frozen=True)
 class Log:
-    """Lines with the time, in a file."""
+    """A log file, each of whose lines begins with the time."""
 
     path: Path
     begin: float = field(default_factory=time.perf_counter)
 
     def __call__(self, text: str) -> None:
-        """Add a line."""
+        """Add a line to the log file."""
         now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
         with self.path.open("a", encoding="utf-8") as file:
             file.write(f"{now} {time.perf_counter() - self.begin:8.1f} s  {' '.join(text.split())}\n")
 
 
 def asked(**typed: Any) -> tuple[Question, Manner]:
-    """The options of the command line, understood."""
+    """The question and the manner of output that the options of the command line ask for."""
     manner = Manner(**{name: typed.pop(name) for name in ("out", "force", "strict", "quiet")})
-    rule = asking.rule(typed["prior"], **{name: typed.pop(name) for name in ("level", "fdr", "inclusion")})
-    query, kinds = asking.names(typed.pop("query")), asking.kinds(typed.pop("kind"))
+    rule = _options.rule(typed["prior"], **{name: typed.pop(name) for name in ("level", "fdr", "inclusion")})
+    query, kinds = _options.names(typed.pop("query")), _options.kinds(typed.pop("kind"))
     jobs = typed.pop("jobs") or min(typed["chains"], joblib.cpu_count())
     return Question(typed.pop("table"), query, kinds, rule, {**typed, "n_jobs": jobs}), manner
 
 
 def run(question: Question, manner: Manner) -> int:
-    """Fit, write everything, and tell what was found; the exit code."""
+    """Fit the table, write all files, print a summary, and return the exit code."""
     out = manner.out.expanduser().resolve()
     _output_folder.refuse(out, FILES, manner.force, "fit")
 
@@ -103,10 +108,10 @@ def run(question: Question, manner: Manner) -> int:
 
 
 def finished(question: Question, manner: Manner, fit: Callable[[Path, Log], Posterior]) -> int:
-    """What becomes of a fit: all files, and a summary; the exit code."""
+    """Run ``fit``, write all files, print a summary, and return the exit code."""
     for file in _output_folder.left_out():
         warn(file)
-    after = f"markovblanket resume {manner.out} goes on from the last checkpoint"
+    after = f"markovblanket resume {manner.out} continues from the last checkpoint"
     checkpoint = manner.out.expanduser().resolve() / _output_folder.CHECKPOINT
     with ExitStack() as held, _output_folder.draft(manner.out, FILES, manner.force, "fit", after) as folder:
         log = Log(folder / LOG)
@@ -119,12 +124,12 @@ def finished(question: Question, manner: Manner, fit: Callable[[Path, Log], Post
     if not manner.quiet:
         _screen.tell(_screen.screen(), posterior, edges, diagnostics, f"in {seconds:.0f} s", written)
     beware(edges, diagnostics)
-    return NOT_CONVERGED if manner.strict and not diagnostics.converged else 0
+    return EXIT_NOT_CONVERGED if manner.strict and not diagnostics.converged else 0
 
 
 @contextmanager
 def alone(checkpoint: Path) -> Iterator[None]:
-    """Nobody else takes up the run while its results are written and its folder is replaced."""
+    """Hold the lock of a run while its results are written and its folder is replaced."""
     with ExitStack() as held:
         try:
             held.enter_context(locked(checkpoint))
@@ -135,9 +140,9 @@ def alone(checkpoint: Path) -> Iterator[None]:
 
 @contextmanager
 def begun(checkpoint: Path, question: Question) -> Iterator[None]:
-    """A folder for the run, with the question; gone again if that is bad input."""
+    """A new folder for the run, with its question inside; bad input removes it, and restores the one before."""
     made = next(folder for folder in (checkpoint, *checkpoint.parents) if folder.parent.exists())
-    before = checkpoint.with_name(_output_folder.BEFORE)
+    before = checkpoint.with_name(_output_folder.OLD_CHECKPOINT)
     if checkpoint.exists():
         with alone(checkpoint):
             shutil.rmtree(before, ignore_errors=True)
@@ -162,7 +167,7 @@ def write(
     diagnostics: Diagnostics,
     log: Log,
 ) -> None:
-    """All files, the log's last lines at the end."""
+    """Write all files of a fit, and add to the log how the chains agree and what was written."""
     log(f"sampled; seed {posterior.settings['seed']}; {diagnostics.verdict}")
     for problem in diagnostics.problems:
         log(f"not converged: {problem}")
@@ -175,7 +180,7 @@ def write(
 
 
 def take_draws(folder: Path, posterior: Posterior) -> Posterior:
-    """The posterior whose draws were written as they came, without a copy, and under its own name."""
+    """Link the draws that were written during the run into the folder, and return the posterior that says so."""
     source = storage.source_of(posterior.draws)
     assert source is not None
     _output_folder.link(source.parent, folder / _output_folder.POSTERIOR)
@@ -185,22 +190,22 @@ def take_draws(folder: Path, posterior: Posterior) -> Posterior:
 
 
 def beware(edges: pd.DataFrame, diagnostics: Diagnostics) -> None:
-    """What a reader of the results must know."""
+    """Warn of names that were changed in edges.csv, and of chains that have not converged."""
     beware_formulas(edges)
     if not diagnostics.converged:
         warn(f"not converged: {diagnostics.problems[0]}{more(diagnostics)}. Ask for more --warmup and --draws")
 
 
 def beware_formulas(edges: pd.DataFrame) -> None:
-    """Names are not quite what they were."""
+    """Warn of names that are marked in edges.csv, because a spreadsheet would run them as formulas."""
     if names := _output_folder.formulas(edges):
-        written = f"{_output_folder.MARK}{names[0]}"
+        written = f"{_output_folder.FORMULA_MARK}{names[0]}"
         formula = f"a spreadsheet would take {names[0]!r} for a formula"
         warn(f"{_output_folder.EDGES}: {formula}, so it is written as {written!r}")
 
 
 def estimated(question: Question, checkpoint: Path, log: Log, progress: bool) -> Posterior:
-    """The posterior; what is wrong with the table or the question is bad input."""
+    """The posterior of the question; an error in the table or the question is raised as bad input."""
     log(f"markovblanket {__version__}: {question.table}, query {', '.join(question.query)}")
     log(f"options: {question.run | {'kinds': question.kinds} | question.rule}")
     on_disk = question.run["keep"] == DISK
@@ -219,21 +224,21 @@ def estimated(question: Question, checkpoint: Path, log: Log, progress: bool) ->
         raise  # not the table's fault, though a ValueError
     except UNREADABLE as error:
         if getattr(error, "errno", None) in UNWRITABLE:
-            raise  # nor is this, where draws go to the disk
+            raise  # not the table's fault either: draws are written to the disk
         raise BadInput(reason(error, question.table)) from error
     log(_screen.understood(posterior))
     return posterior
 
 
 def reason(error: Exception, table: Path) -> str:
-    """What is wrong; readers of files do not say of which."""
+    """The message of an error; names the table if the message does not, as with errors of file readers."""
     ours = type(error) is ValueError or table.name in str(error)
-    return asking.in_options(str(error)) if ours else f"cannot read {table}: {error}"
+    return _options.in_options(str(error)) if ours else f"cannot read {table}: {error}"
 
 
 @contextmanager
 def noted(log: Log) -> Iterator[None]:
-    """Warnings go to the log, but that of chains that do not agree: it has lines of its own."""
+    """Write warnings to the log, except for the convergence warning, which has log lines of its own."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:
@@ -245,11 +250,11 @@ def noted(log: Log) -> Iterator[None]:
 
 
 def more(diagnostics: Diagnostics) -> str:
-    """How many problems there are beside the first."""
+    """The number of problems beside the first, as the end of a sentence."""
     others = len(diagnostics.problems) - 1
     return f"; and {others} more, in {LOG}" if others else ""
 
 
 def warn(text: str) -> None:
-    """A line on standard error."""
+    """Print a warning in one line on standard error."""
     click.echo(f"warning: {text}", err=True)

@@ -1,4 +1,4 @@
-"""What was typed, as the library takes it: names, kinds, and the rule that selects edges."""
+"""Read what was typed on the command line: names, kinds, sets of names, and the rule that selects edges."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 
 import click
 
-# A name, in quotes if it has an equals sign itself; then all the rest.
-DECLARED = re.compile(r'\s*(?:"(?P<quoted>(?:[^"]|"")*)"|(?P<plain>[^=]*))\s*=(?P<kind>.*)', re.DOTALL)
+# NAME=KIND; the name is in double quotes if it contains an equals sign itself.
+KIND_DECLARATION = re.compile(r'\s*(?:"(?P<quoted>(?:[^"]|"")*)"|(?P<plain>[^=]*))\s*=(?P<kind>.*)', re.DOTALL)
 
 
 class BadInput(click.ClickException):
-    """What the user can mend; nothing is written."""
+    """An error in the input that the user can correct; nothing is written."""
 
     exit_code = 2
 
 
 def names(typed: Sequence[str]) -> list[str]:
-    """Of one or several ``--query``: separated by commas as in a csv file, or a file with a name per line.
+    """The names in one or several ``--query``: separated by commas as in a csv file, or @FILE with one per line.
 
     >>> names(["T, N", '"a, b",c', "M"])
     ['T', 'N', 'a, b', 'c', 'M']
@@ -30,7 +30,7 @@ def names(typed: Sequence[str]) -> list[str]:
 
 
 def cells(text: str) -> list[str]:
-    """A line of a csv file; blanks around a cell do not count, and empty cells are none."""
+    """The cells of a line of a csv file, without blanks around them and without empty cells."""
     try:
         row = next(csv.reader([text], skipinitialspace=True, strict=True), [])
     except csv.Error as error:
@@ -39,7 +39,7 @@ def cells(text: str) -> list[str]:
 
 
 def lines(file: Path) -> list[str]:
-    """The lines of a file that are not blank."""
+    """The lines of a text file that are not blank."""
     try:
         text = file.expanduser().read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -48,10 +48,10 @@ def lines(file: Path) -> list[str]:
 
 
 def sets(file: Path) -> list[list[str]]:
-    """Of ``--queries``, a YAML file: names and lists of names, one below the other, or each under a heading.
+    """The sets in the YAML file of ``--queries``: names and lists of names, in a list or each under a heading.
 
-    Nodes are read as they are written: what other readers of YAML take for a number or for ``no`` is a name here,
-    and a heading that comes twice hides nothing.
+    Scalars are read as text: what other readers of YAML take for a number or for ``no`` is a name here. A heading
+    may occur twice, and both sets count.
     """
     try:
         import yaml
@@ -60,31 +60,31 @@ def sets(file: Path) -> list[list[str]]:
     try:
         top = yaml.compose(file.read_text(encoding="utf-8-sig"), yaml.BaseLoader)
     except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
-        raise BadInput(f"--queries {file}: no YAML that can be read: {' '.join(str(error).split())}") from None
+        raise BadInput(f"--queries {file}: cannot be read as YAML: {' '.join(str(error).split())}") from None
     listed = [one for _, one in top.value] if isinstance(top, yaml.MappingNode) else getattr(top, "value", None)
     if not isinstance(listed, list) or not listed:
-        raise BadInput(f"--queries {file}: a list of names and of lists of names is wanted, such as - [age, sex]")
+        raise BadInput(f"--queries {file}: must be a list of names and of lists of names, such as - [age, sex]")
     return [members(file, one) for one in listed]
 
 
 def members(file: Path, node: Any) -> list[str]:
-    """The names of a set: of a YAML node that is one, or a list of some."""
+    """The names of a set, from a YAML node that is a name or a list of names."""
     nodes = node.value if isinstance(node.value, list) else [node]
     if not nodes or not all(isinstance(getattr(one, "value", None), str) and one.value for one in nodes):
         line = node.start_mark.line + 1
-        raise BadInput(f"--queries {file}, line {line}: a set is a name or a list of names, and has at least one")
+        raise BadInput(f"--queries {file}, line {line}: a set is a name or a list of names, at least one")
     return [one.value for one in nodes]
 
 
 def kinds(typed: Sequence[str]) -> dict[str, Any] | None:
-    """Of ``--kind stage=ordinal`` or ``--kind stage=I,II,III``, by name; None of none.
+    """The kinds declared by ``--kind stage=ordinal`` or ``--kind stage=I,II,III``, by name; or None.
 
     >>> kinds(["stage=I,II,III", "dose=ordinal", '"a=b"=count', "size=<5,>=5"])
     {'stage': ['I', 'II', 'III'], 'dose': 'ordinal', 'a=b': 'count', 'size': ['<5', '>=5']}
     """
     declared: dict[str, Any] = {}
     for text in typed:
-        found = DECLARED.fullmatch(text)
+        found = KIND_DECLARATION.fullmatch(text)
         if found is None:
             raise BadInput(f"--kind {text!r}: write NAME=KIND, such as stage=ordinal or stage=I,II,III")
         name = found["plain"].strip() if found["quoted"] is None else found["quoted"].replace('""', '"')
@@ -95,7 +95,7 @@ def kinds(typed: Sequence[str]) -> dict[str, Any] | None:
 
 
 def kind(name: str, text: str) -> str | list[str]:
-    """A known kind, or at least two levels in order."""
+    """A known kind, or at least two levels in ascending order."""
     from markovblanket.tables.kinds import KINDS
 
     levels = cells(text)
@@ -108,17 +108,17 @@ def kind(name: str, text: str) -> str | list[str]:
 
 
 def rule(prior: str, **given: float | None) -> dict[str, Any]:
-    """At most one of level, fdr and inclusion; the last where it has a meaning."""
+    """The rule that selects edges: at most one of level, fdr and inclusion, the last with exact zeros only."""
     chosen = {name: value for name, value in given.items() if value is not None}
     if len(chosen) > 1:
-        raise BadInput(f"{' and '.join(f'--{name}' for name in chosen)}: edges are selected by one of them")
+        raise BadInput(f"{' and '.join(f'--{name}' for name in chosen)}: use only one of them")
     if "inclusion" in chosen and prior != "spike-slab":
         raise BadInput(f"--inclusion: with --prior {prior} no weight is exactly zero; use --level or --fdr")
     return chosen
 
 
 def in_options(message: str) -> str:
-    """A message of the library, in the words of the command line.
+    """A message of the library, with the options of the command line in place of arguments.
 
     >>> in_options("a copula needs an order: pass kinds={'stage': [...]} or indicator columns")
     "a copula needs an order: pass --kind 'stage=LOWEST,...,HIGHEST' or indicator columns"

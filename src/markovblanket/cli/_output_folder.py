@@ -1,4 +1,9 @@
-"""A folder of results that appears as a whole, or not at all."""
+"""The output folder of a command: it appears as a whole or not at all; and the result files in it.
+
+Results are written to a hidden draft folder beside the output folder, which takes its name when all of them are
+complete. The files are tables (csv), the network as a graph (GraphML) and as a picture (SVG), the report, the
+settings, and the saved posterior.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +28,31 @@ from markovblanket._files import swap, write_json, write_text, writing
 from markovblanket.cli._options import BadInput
 from markovblanket.posterior.posterior import Posterior
 
-SETTINGS, CHECKPOINT, BEFORE = "settings.json", "checkpoint", "checkpoint~"
-TERMINATED = 128 + signal.SIGTERM
+SETTINGS, CHECKPOINT, OLD_CHECKPOINT = "settings.json", "checkpoint", "checkpoint~"
+EDGES, GRAPH, PICTURE, POSTERIOR = "edges.csv", "network.graphml", "network.svg", "posterior"
+REPORT = "report.html"
+FILES = (EDGES, GRAPH, PICTURE, POSTERIOR, REPORT)
+# Packages that a file needs and that are not always installed, and the extra that installs them.
+NEEDED_PACKAGES: dict[str, tuple[tuple[str, ...], str]] = {
+    PICTURE: (("matplotlib",), "plots"),
+    REPORT: (("jinja2", "matplotlib"), "report"),
+}
+# Characters that no XML file may hold.
+NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# A spreadsheet takes text that begins with these for a formula, unless this mark comes first.
+FORMULA_STARTS, FORMULA_MARK = ("=", "+", "-", "@", "\t", "\r", "\n"), "'"
+EXIT_TERMINATED = 128 + signal.SIGTERM
+
+
+# Folders that appear as a whole ------------------------------------------------------------------------------
 
 
 class Failed(click.ClickException):
-    """What nobody could know before, such as a full disk."""
+    """An error while running that no check of the input could foresee, such as a full disk."""
 
 
 class Interrupted(click.ClickException):
-    """Ctrl-C."""
+    """The run was interrupted by Ctrl-C."""
 
     exit_code = 128 + signal.SIGINT
 
@@ -41,14 +61,14 @@ class Interrupted(click.ClickException):
 def draft(
     out: Path, files: Collection[str], force: bool, what: str, after: str = "nothing was written"
 ) -> Iterator[Path]:
-    """A folder to write to, beside ``out``, whose name it takes if all goes well; otherwise it is removed.
+    """A draft folder beside ``out``, which takes its name if all goes well; otherwise the draft is removed.
 
-    ``out`` may be the folder of an earlier run if ``force``: one that holds no other than these ``files``. Who
-    interrupts it, or has no space left, is told what comes ``after``.
+    With ``force``, ``out`` may be the folder of an earlier run, one that holds none but these ``files``. The error
+    of a run that was interrupted, or ran out of space, ends with ``after``.
     """
     out = out.expanduser().resolve()
     refuse(out, files, force, what)
-    # Folders above that do not exist yet are made in the end: a run that fails leaves none behind.
+    # Missing parent folders are created at the end, so that a run that fails leaves none behind.
     near = next(folder for folder in out.parents if folder.exists())
     with told(after), aside(near, out.name) as folder, terminable():
         new = Path(folder, "new")
@@ -60,28 +80,32 @@ def draft(
 
 
 def refuse(out: Path, files: Collection[str], force: bool, what: str) -> None:
-    """Refuse what is neither absent, nor an empty folder, nor one that may be replaced."""
+    """Refuse an output folder that is neither absent, nor empty, nor one that may be replaced."""
     if out in (Path.cwd(), *Path.cwd().parents):
-        raise BadInput(f"{out} holds the working directory: name a folder of its own with --out")
+        raise BadInput(f"{out} contains the working directory: name another folder with --out")
     if not out.exists():
         return
     if not out.is_dir():
-        raise BadInput(f"{out} exists and is no folder: name another with --out")
-    found = {entry.name for entry in out.iterdir()} - {BEFORE}  # put aside by a run that was killed
+        raise BadInput(f"{out} exists and is not a folder: name another with --out")
+    found = {entry.name for entry in out.iterdir()} - {OLD_CHECKPOINT}  # left behind by a run that was killed
     if found == {CHECKPOINT} and not force:
         raise BadInput(
-            f"{out} holds a run that has not ended: markovblanket resume goes on with it; or use --force"
+            f"{out} holds an unfinished run: continue it with markovblanket resume, or replace it with --force"
         )
     if found and found != {CHECKPOINT} and not (SETTINGS in found and found <= set(files)):
         strange = min(found - set(files), default=f"no {SETTINGS}")
-        raise BadInput(f"{out} is no folder of an earlier {what} alone ({strange}): name another with --out")
+        raise BadInput(
+            f"{out} holds other files than those of an earlier {what} ({strange}): name another folder with --out"
+        )
     if found and not force:
-        raise BadInput(f"{out} holds an earlier {what}: name another folder with --out, or replace it by --force")
+        raise BadInput(
+            f"{out} holds an earlier {what}: name another folder with --out, or replace it with --force"
+        )
 
 
 @contextmanager
 def aside(near: Path, name: str) -> Iterator[str]:
-    """A hidden folder on the same disk."""
+    """A hidden temporary folder in the folder ``near``, and so on the same disk as the results."""
     try:
         folder = tempfile.TemporaryDirectory(prefix=f".{name}-", dir=near)
     except OSError as error:
@@ -92,13 +116,13 @@ def aside(near: Path, name: str) -> Iterator[str]:
 
 @contextmanager
 def told(after: str) -> Iterator[None]:
-    """What ends a run, in a line."""
+    """Turn what ends a run (Ctrl-C, a killed process, a full disk or memory) into an error of one line."""
     try:
         yield
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; {after}") from None
     except BrokenExecutor:
-        lost = "a process that ran chains was killed, perhaps for lack of memory: try fewer --jobs"
+        lost = "a process that ran chains was killed, perhaps because memory ran out: try fewer --jobs"
         raise Failed(f"{lost}; {after}") from None
     except (OSError, MemoryError) as error:
         raise Failed(f"{str(error) or 'out of memory'}; {after}") from error
@@ -106,8 +130,8 @@ def told(after: str) -> Iterator[None]:
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Being told to end is an exception like others, so that what was begun is removed."""
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    """Turn SIGTERM into an exception, so that unfinished files are removed before the process ends."""
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
     try:
         yield
     finally:
@@ -115,7 +139,7 @@ def terminable() -> Iterator[None]:
 
 
 def link(source: Path, target: Path) -> None:
-    """The same files under another name, without a copy where the disk knows how to do that."""
+    """Put the files of a folder under another name too, as hard links where the disk has them, else as copies."""
     try:
         shutil.copytree(source, target, copy_function=os.link)
     except OSError:
@@ -124,28 +148,17 @@ def link(source: Path, target: Path) -> None:
 
 
 def write_settings(folder: Path, settings: dict[str, Any]) -> None:
-    """As JSON; what JSON does not know, by its description."""
+    """Write the settings of a run to settings.json; values that JSON does not have are described as text."""
     write_json(folder / SETTINGS, settings)
 
 
-EDGES, GRAPH, PICTURE, POSTERIOR = "edges.csv", "network.graphml", "network.svg", "posterior"
-REPORT = "report.html"
-FILES = (EDGES, GRAPH, PICTURE, POSTERIOR, REPORT)
-# What some files need that is not always installed, and the extra that brings it.
-NEEDS: dict[str, tuple[tuple[str, ...], str]] = {
-    PICTURE: (("matplotlib",), "plots"),
-    REPORT: (("jinja2", "matplotlib"), "report"),
-}
-# Characters that no XML file may hold.
-FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-# What a spreadsheet takes for a formula; and the mark before it, by which it is text.
-FORMULA, MARK = ("=", "+", "-", "@", "\t", "\r", "\n"), "'"
+# The result files --------------------------------------------------------------------------------------------
 
 
 def write(folder: Path, posterior: Posterior, edges: pd.DataFrame, rule: dict[str, Any]) -> None:
-    """The selected edges, the network as a graph and as a picture, the report, and the posterior itself.
+    """Write the selected edges, the network as a graph and as a picture, the report, and the posterior.
 
-    It is there already if its draws were written as they came.
+    The posterior exists already if its draws were written to the disk during the run.
     """
     if not (folder / POSTERIOR).exists():
         posterior.save(folder / POSTERIOR)
@@ -158,28 +171,28 @@ def write(folder: Path, posterior: Posterior, edges: pd.DataFrame, rule: dict[st
 
 
 def possible(file: str) -> bool:
-    """Whether what a file needs is installed."""
-    return all(find_spec(package) is not None for package in NEEDS[file][0])
+    """Whether the packages that a file needs are installed."""
+    return all(find_spec(package) is not None for package in NEEDED_PACKAGES[file][0])
 
 
 def left_out() -> list[str]:
-    """The files that cannot be written, with the way to have them."""
+    """A sentence for each file that cannot be written, with the command that installs what it needs."""
     return [
         f"{file} is left out: it needs {' and '.join(packages)}, pip install 'markovblanket[{extra}]'"
-        for file, (packages, extra) in NEEDS.items()
+        for file, (packages, extra) in NEEDED_PACKAGES.items()
         if not possible(file)
     ]
 
 
 def draw(file: Path, posterior: Posterior, rule: dict[str, Any]) -> None:
-    """The network."""
+    """Draw the network of the selected edges into an SVG file."""
     from markovblanket.plots import blanket
 
     draw_by(file, lambda: blanket(posterior, **rule))
 
 
 def draw_by(file: Path, picture: Callable[[], Any]) -> None:
-    """With text as text, so that names can be searched; the same edges, the same file."""
+    """Save a picture as SVG, its text searchable; the same picture always gives the same file."""
     import matplotlib as mpl
 
     with mpl.rc_context({"backend": "svg", "svg.fonttype": "none", "svg.hashsalt": "markovblanket"}):
@@ -201,22 +214,27 @@ def write_graph(file: Path, graph: nx.Graph) -> None:
 
 
 def printable(graph: nx.Graph) -> nx.Graph:
-    """With a mark in place of control characters: after a long run is no time to refuse a name."""
-    return nx.relabel_nodes(graph, {name: FORBIDDEN.sub("\ufffd", str(name)) for name in graph})
+    """The graph with U+FFFD for characters that XML forbids, lest a name make a long run fail at its end."""
+    return nx.relabel_nodes(graph, {name: NOT_IN_XML.sub("\ufffd", str(name)) for name in graph})
 
 
 def inert(edges: pd.DataFrame) -> pd.DataFrame:
-    """With a mark before the names that a spreadsheet would run, and before those that have one: take one off, and
-    every name is again what it was.
+    """The table with a mark before each name that a spreadsheet would run as a formula.
+
+    Names that begin with the mark receive one too, so that removing one mark recovers every name.
     """
 
     def marked(name: Any) -> Any:
-        return f"{MARK}{name}" if isinstance(name, str) and name.startswith((*FORMULA, MARK)) else name
+        return (
+            f"{FORMULA_MARK}{name}"
+            if isinstance(name, str) and name.startswith((*FORMULA_STARTS, FORMULA_MARK))
+            else name
+        )
 
     return edges.assign(**{role: edges[role].map(marked) for role in ("query", "variable") if role in edges})
 
 
 def formulas(edges: pd.DataFrame) -> list[str]:
-    """The names that a spreadsheet would take for formulas."""
+    """The names in a table of edges that a spreadsheet would take for formulas."""
     names = dict.fromkeys([*edges["query"], *edges["variable"]])
-    return [name for name in names if isinstance(name, str) and name.startswith(FORMULA)]
+    return [name for name in names if isinstance(name, str) and name.startswith(FORMULA_STARTS)]

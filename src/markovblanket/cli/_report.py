@@ -1,4 +1,4 @@
-"""``markovblanket report``: the page of a run, again."""
+"""``markovblanket report``: write the report of a run again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from markovblanket.posterior.posterior import Posterior
 
 
 def run(run: Path, out: Path | None, quiet: bool) -> int:
-    """Write the page, and say where it is."""
+    """Write the page, print its path, and return the exit code."""
     page = place(run, out)
     posterior = loaded(run)
     try:
@@ -26,7 +26,7 @@ def run(run: Path, out: Path | None, quiet: bool) -> int:
 
 
 def place(run: Path, out: Path | None) -> Path:
-    """Where the page goes: a saved posterior is a folder of its own, to which nothing is added."""
+    """The path of the page: in the folder of a fit by default; nothing is added to a saved posterior."""
     if out is not None and out.is_dir():
         raise BadInput(f"{out} is a folder: name a file with --out")
     if out is None and not (run / _output_folder.POSTERIOR).is_dir():
@@ -35,7 +35,7 @@ def place(run: Path, out: Path | None) -> Path:
 
 
 def loaded(run: Path) -> Posterior:
-    """The posterior of a run, or of a folder that is one."""
+    """The posterior in the folder of a run, or in a folder written by ``posterior.save()``."""
     inside = run / _output_folder.POSTERIOR
     try:
         return load(inside if inside.is_dir() else run)

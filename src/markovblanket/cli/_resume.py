@@ -1,4 +1,4 @@
-"""``markovblanket resume`` and ``status``: runs that were stopped, and runs under way."""
+"""``markovblanket resume`` and ``markovblanket status``: continue a run, and show its progress."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from markovblanket.posterior.posterior import Posterior
 
 
 def run(run: Path, draws: int | str | None, budget: int, jobs: int | None, strict: bool, quiet: bool) -> int:
-    """Go on, write everything, and tell what was found; the exit code."""
+    """Continue the run, write all files, print a summary, and return the exit code."""
     question = asked(run)
     if draws is None and question.run.get("draws") == AUTO:
         draws, budget = AUTO, question.run["budget"]
 
     def fit(folder: Path, log: Log) -> Posterior:
         checkpoint = RunFolder(run / _output_folder.CHECKPOINT)
-        if not checkpoint.plan_file.is_file():  # it was killed while it read its table
+        if not checkpoint.plan_file.is_file():  # the run was killed while it read its table
             return estimated(begun_anew(question, draws, budget), checkpoint.path.resolve(), log, not quiet)
         log(f"resumed: {status(run).sentence}")
         return resumed(run, draws, budget, jobs or joblib.cpu_count(), not quiet, log)
@@ -37,12 +37,12 @@ def run(run: Path, draws: int | str | None, budget: int, jobs: int | None, stric
 
 
 def begun_anew(question: Question, draws: int | str | None, budget: int) -> Question:
-    """The question of a run that has not begun, perhaps for other draws."""
+    """The question of a run that has not begun sampling, with other draws if they are asked for."""
     return question if draws is None else replace(question, run=question.run | {"draws": draws, "budget": budget})
 
 
 def asked(run: Path) -> Question:
-    """The question with which the run was begun."""
+    """The question with which the run in a folder was begun."""
     note = RunFolder(run / _output_folder.CHECKPOINT).question_file
     try:
         known: dict[str, Any] = json.loads(note.read_text(encoding="utf-8"))
@@ -55,7 +55,7 @@ def asked(run: Path) -> Question:
 
 
 def resumed(run: Path, draws: int | str | None, budget: int, jobs: int, progress: bool, log: Log) -> Posterior:
-    """The posterior; what the folder does not allow is bad input."""
+    """The posterior of the continued run; an error in its folder or in the options is raised as bad input."""
     try:
         with noted(log):
             posterior = resume(run, draws=draws, budget=budget, n_jobs=jobs, progress=progress)
@@ -70,7 +70,7 @@ def resumed(run: Path, draws: int | str | None, budget: int, jobs: int, progress
 
 
 def tell(run: Path) -> int:
-    """How far a run is."""
+    """Print the progress of a run or a scan, and return the exit code."""
     try:
         folder = RunFolder(run)
         if (plan := folder.plan()) is not None and (progress := folder.scan_progress(plan)):
@@ -82,5 +82,5 @@ def tell(run: Path) -> int:
     click.echo(f"{run}: {seen.sentence}")
     for chain, row in seen.chains.iterrows():
         age = "" if row["phase"] == "waiting" else f", as of {row['seconds_ago']:.0f} s ago"
-        click.echo(f"  chain {chain + 1}: {row['phase']}, {row['sweeps']:,} of {seen.sweeps:,} sweeps{age}")
+        click.echo(f"  chain {chain + 1}: {row['phase']}, {row['sweeps']:,} of {seen.sweeps:,} iterations{age}")
     return 0

@@ -1,4 +1,4 @@
-"""``markovblanket scan``: many blankets of one table."""
+"""``markovblanket scan``: estimate many blankets of one table, and write a folder of results."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from typing import Any
 import joblib
 import numpy as np
 
-from markovblanket.cli import _options as asking
-from markovblanket.cli import _output_folder, _screen
+from markovblanket.cli import _options, _output_folder, _screen
 from markovblanket.cli._fit import (
-    NOT_CONVERGED,
+    EXIT_NOT_CONVERGED,
     UNREADABLE,
     UNWRITABLE,
     beware_formulas,
@@ -40,11 +39,11 @@ def run(
     quiet: bool,
     **options: Any,
 ) -> int:
-    """Scan, write everything, and tell what was found; the exit code."""
-    sets = [asking.names([one]) for one in query] + (asking.sets(queries) if queries else [])
-    begin, after = time.perf_counter(), "the same command goes on from there"
+    """Scan the table, write all files, print a summary, and return the exit code."""
+    sets = [_options.names([one]) for one in query] + (_options.sets(queries) if queries else [])
+    begin, after = time.perf_counter(), "run the same command again to continue"
     jobs = jobs or joblib.cpu_count()
-    options |= {"kinds": asking.kinds(kind), "out": out, "n_jobs": jobs, "progress": not quiet}
+    options |= {"kinds": _options.kinds(kind), "out": out, "n_jobs": jobs, "progress": not quiet}
     with _output_folder.told(after), _output_folder.terminable():
         with workers(dask):
             found = scanned(table, sets or EACH, options)
@@ -54,11 +53,11 @@ def run(
     beware_formulas(found.edges(rule))
     if bad := int((~found.fits["converged"]).sum()):
         warn(f"not converged: {bad:,} of {len(found.fits):,} fits, see {FITS}. Ask for more --warmup and --draws")
-    return NOT_CONVERGED if strict and bad else 0
+    return EXIT_NOT_CONVERGED if strict and bad else 0
 
 
 def scanned(table: Path, sets: Any, options: dict[str, Any]) -> Scan:
-    """The scan; what is wrong with the table, the question or the folder is bad input."""
+    """The results of the scan; an error in the table, the question or the folder is raised as bad input."""
     try:
         return scan(table, sets, **options)
     except np.linalg.LinAlgError:
@@ -71,7 +70,7 @@ def scanned(table: Path, sets: Any, options: dict[str, Any]) -> Scan:
 
 @contextmanager
 def workers(address: str | None) -> Iterator[None]:
-    """Those of a Dask cluster, if there is one."""
+    """Run fits on the workers of the Dask scheduler at this address; None runs them on this machine."""
     if address is None:
         yield
         return
@@ -82,13 +81,13 @@ def workers(address: str | None) -> Iterator[None]:
     try:
         client = Client(address)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
-        raise BadInput(f"--dask {address}: no scheduler answers there ({error})") from None
+        raise BadInput(f"--dask {address}: no scheduler answers at this address ({error})") from None
     with client, joblib.parallel_config(backend="dask"):
         yield
 
 
 def write(out: Path, found: Scan, rule: str) -> list[str]:
-    """The edges, the fits, and the network as a graph and as a picture."""
+    """Write the edges, the fits, and the network as a graph and as a picture; the names of the files."""
     _output_folder.write_table(out / _output_folder.EDGES, _output_folder.inert(found.edges(rule)))
     names = found.fits["query"].map(lambda query: ", ".join(map(str, query)))
     _output_folder.write_table(out / FITS, _output_folder.inert(found.fits.assign(query=names)))
@@ -102,11 +101,11 @@ def write(out: Path, found: Scan, rule: str) -> list[str]:
 
 
 def tell(found: Scan, rule: str, time: str, written: str) -> None:
-    """What was found, on a screen."""
+    """Print the surest edges, the number of fits, and the files that were written."""
     console, edges = _screen.screen(), found.edges(rule)
     console.print(_screen.edge_table(edges) if len(edges) else "No edge is selected.\n")
-    if len(edges) > _screen.MOST:
-        console.print(f"and {len(edges) - _screen.MOST:,} more, in {_output_folder.EDGES}")
-    seen = "any fit that looked at it" if rule == "or" else "every fit that looked at it"
-    console.print(f"{len(found.fits):,} fits {time}; an edge is one that was selected by {seen}.")
+    if len(edges) > _screen.MOST_EDGES_SHOWN:
+        console.print(f"and {len(edges) - _screen.MOST_EDGES_SHOWN:,} more, in {_output_folder.EDGES}")
+    seen = "any fit that includes it" if rule == "or" else "every fit that includes it"
+    console.print(f"{len(found.fits):,} fits {time}; an edge counts if it is selected by {seen}.")
     console.print(written)

@@ -1,4 +1,4 @@
-"""What was found, on a screen of eighty columns."""
+"""Print a summary of a fit on a terminal of eighty columns."""
 
 from __future__ import annotations
 
@@ -15,40 +15,42 @@ from markovblanket.posterior.diagnostics import Diagnostics
 from markovblanket.posterior.display import PARTIAL, PLAIN, Field, edge_fields, edge_rows
 from markovblanket.posterior.posterior import Posterior
 
-MOST = 20
+MOST_EDGES_SHOWN = 20
 
 
 def screen() -> Console:
-    """Standard output, on which names are taken literally."""
+    """A console on standard output that prints names literally, without markup or highlighting."""
     return Console(markup=False, highlight=False)
 
 
 def tell(
     console: Console, posterior: Posterior, edges: pd.DataFrame, diagnostics: Diagnostics, time: str, written: str
 ) -> None:
-    """The columns as understood, the selected edges, whether the chains agree, and where everything is."""
+    """Print the kinds of the columns, the selected edges, whether the chains agree, and the files written."""
     console.print(understood(posterior))
     console.print(edge_table(edges) if len(edges) else "No edge is selected.\n")
-    if len(edges) > MOST:
-        console.print(f"and {len(edges) - MOST:,} more, in edges.csv")
-    console.print(f"{diagnostics.verdict} {sweeps(posterior)} {time}.")
+    if len(edges) > MOST_EDGES_SHOWN:
+        console.print(f"and {len(edges) - MOST_EDGES_SHOWN:,} more, in edges.csv")
+    console.print(f"{diagnostics.verdict} {iterations(posterior)} {time}.")
     console.print(written)
 
 
 def edge_table(edges: pd.DataFrame) -> Table:
-    """The surest edges; names are taken literally."""
+    """The surest edges as a table, names printed literally."""
     title = f"{len(edges):,} edge{'' if len(edges) == 1 else 's'} selected"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     fields = edge_fields(edges, weight=False)
     for field in fields:
         add_column(table, field)
-    for edge, cells in zip(edges.head(MOST).itertuples(), edge_rows(edges.head(MOST), fields), strict=True):
+    for edge, cells in zip(
+        edges.head(MOST_EDGES_SHOWN).itertuples(), edge_rows(edges.head(MOST_EDGES_SHOWN), fields), strict=True
+    ):
         table.add_row(*with_bar(edge.partial_correlation, cells))
     return table
 
 
 def add_column(table: Table, field: Field) -> None:
-    """A column of the edge table; after the partial correlation one for its bar, which gives way first."""
+    """Add a column to the edge table; the partial correlation is followed by a column for its bar."""
     side: Literal["left", "right"] = "right" if field.is_number else "left"
     width = max(len(field.title), 5) if field.is_number else None
     table.add_column(field.title, justify=side, no_wrap=True, overflow="ellipsis", min_width=width)
@@ -57,13 +59,13 @@ def add_column(table: Table, field: Field) -> None:
 
 
 def with_bar(partial: float, cells: list[str]) -> list[Text]:
-    """The cells of a row as text that is taken literally, with a bar after the partial correlation."""
+    """The cells of a row as literal text, with a bar after the partial correlation."""
     texts = [Text(cell.translate(PLAIN)) for cell in cells]
     return [*texts[:3], Text(bar(partial)), *texts[3:]]
 
 
 def understood(posterior: Posterior) -> str:
-    """The traits and their kinds, and what is missing."""
+    """A sentence with the query variables, their inferred kinds, and the number of missing cells."""
     rows = posterior.observed.table.describe()
     kinds = ", ".join(f"{row['name']} ({row['kind']})" for row in rows if row["role"] == "query")
     missing = sum(row["missing"] for row in rows)
@@ -71,17 +73,17 @@ def understood(posterior: Posterior) -> str:
 
 
 def bar(value: float, width: int = 10) -> str:
-    """A partial correlation as a bar, full at 1/2: plus signs or minus signs, so that it needs no colour."""
+    """A partial correlation as a bar of plus or minus signs, of full width from 1/2 on."""
     return ("+" if value > 0 else "-") * min(width, max(1, round(abs(value) * 2 * width)))
 
 
-def sweeps(posterior: Posterior) -> str:
-    """How long the chains ran, in words."""
+def iterations(posterior: Posterior) -> str:
+    """The number of chains and of their iterations, as text."""
     made = posterior.settings
-    return f"{made['chains']} chains x {made['warmup'] + made['draws'] * made['thin']:,} sweeps"
+    return f"{made['chains']} chains x {made['warmup'] + made['draws'] * made['thin']:,} iterations"
 
 
 def files(out: Path, folder: Path) -> str:
-    """What was written where."""
+    """A sentence that names the output folder and the files in it."""
     names = sorted(entry.name + "/" * entry.is_dir() for entry in folder.iterdir())
     return f"Written to {out}/: {', '.join(names)}"

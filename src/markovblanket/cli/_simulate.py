@@ -1,4 +1,4 @@
-"""``markovblanket simulate``: a table and its truth."""
+"""``markovblanket simulate``: draw a network and a table from it, and write the table and its truth."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FILES = (TABLE, TRUTH, _output_folder.SETTINGS)
 
 
 def run(out: Path, force: bool, quiet: bool, **options: Any) -> int:
-    """Draw a network and a table, write both, and say how to fit it."""
+    """Draw a network and a table, write both, print their sizes, and return the exit code."""
     if options["seed"] is None:
         options["seed"] = np.random.SeedSequence().generate_state(1).item()
     with _output_folder.draft(out, FILES, force, "simulation") as folder:
@@ -33,6 +33,6 @@ def run(out: Path, force: bool, quiet: bool, **options: Any) -> int:
         edges, missing = int(made.truth["edge"].sum()), int(made.table.isna().to_numpy().sum())
         sizes = f"{len(made.table)} rows, {len(made.query)} query and {options['rest']} other variables"
         click.echo(f"{sizes}; seed {options['seed']}.")
-        click.echo(f"Edges between query and others: {edges}; missing cells: {missing}.")
+        click.echo(f"Edges between query and other variables: {edges}; missing cells: {missing}.")
         click.echo(f"Written to {out}/: {', '.join(sorted(FILES))}")
     return 0

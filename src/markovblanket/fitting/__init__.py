@@ -1,1 +1,1 @@
-"""From a table to a posterior: the data of the model, the run and its folder, resuming, scans, scikit-learn."""
+"""Fitting, from a table to a posterior: model data, runs and their folders, resuming, scans, scikit-learn."""

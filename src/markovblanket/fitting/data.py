@@ -1,4 +1,4 @@
-"""The data of a fit as the model takes them, from a table or a scatter matrix; and their copy in a run folder."""
+"""The data of a fit in the form of the model, from a table or a scatter matrix; and their copy in a run folder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from markovblanket.tables.table import MixedTable, Standardisation, read, read_m
 
 @dataclass(frozen=True, kw_only=True)
 class ModelData:
-    """Scatter, names and typed columns of a fit; a scatter ``matrix`` also as it was given."""
+    """Scatter, names and typed columns of a fit; if a scatter matrix was given, also that ``matrix``."""
 
     scatter: Scatter
     query: tuple[Name, ...]
@@ -49,7 +49,7 @@ def model_data(
 ) -> ModelData:
     """The data of :func:`markovblanket.estimate`: a table, or a scatter matrix with its number of rows."""
     if query is None:
-        raise ValueError("query is missing: name the variables to ask about")
+        raise ValueError("query is missing: name the variables of interest")
     if (table is None) == (scatter is None):
         raise ValueError("give either a table or scatter=..., n=..., and not both")
     if scatter is not None and (margins not in ("auto", "gaussian") or kinds is not None):
@@ -68,7 +68,7 @@ def model_data(
 
 
 def from_table(table: Any, query: Any) -> ModelData:
-    """A table of numbers, its columns standardised to mean 0 and mean square 1."""
+    """The data from a table of numbers, its columns standardised to mean 0 and mean square 1."""
     data = read(table, query)
     X1, X2 = (Standardisation.of(X, names).apply(X) for X, names in ((data.X1, data.query), (data.X2, data.rest)))
     return ModelData(
@@ -81,7 +81,7 @@ def from_table(table: Any, query: Any) -> ModelData:
 
 
 def from_mixed_table(table: MixedTable, margins: str) -> ModelData:
-    """A table whose kinds are known: behind a Gaussian copula, or, with margins "gaussian", as it is."""
+    """The data from a table of typed columns: through a Gaussian copula, or as they are."""
     if margins == "gaussian":
         values = np.column_stack([column.values for column in table.columns])
         return replace(
@@ -100,7 +100,7 @@ def from_mixed_table(table: MixedTable, margins: str) -> ModelData:
 
 
 def from_scatter(matrix: Any, n: int | None, query: Any, names: Sequence[Any] | None) -> ModelData:
-    """A scatter matrix with the query variables first; a frame brings its names."""
+    """The data from a scatter matrix, reordered with the query variables first; a frame has its own names."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n < 2**53:
         raise ValueError(
             f"n={n!r}: a scatter matrix needs its number of rows, a whole number, at least 1 and below 2^53"
@@ -127,7 +127,9 @@ def _refuse_other_order(matrix: Any) -> None:
         return
     rows, columns = list(matrix.index), list(matrix.columns)
     if rows != columns and set(rows) == set(columns):
-        raise ValueError("the scatter matrix has its rows in another order than its columns; give both the same")
+        raise ValueError(
+            "the scatter matrix has its rows in another order than its columns; use the same order for both"
+        )
 
 
 def fingerprint_of(*arrays: Array) -> str:

@@ -1,4 +1,4 @@
-""":func:`estimate`: a table and the names of its query variables in, a posterior out."""
+""":func:`estimate`, which fits a table with named query variables and returns their posterior."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def estimate(
     checkpoint: str | Path | None = None,
     progress: bool = True,
 ) -> Posterior:
-    """Estimate which variables are directly connected to the query variables, and how surely.
+    """Estimate which variables are directly connected to the query variables, and with what probability.
 
     Draws from the posterior of ``W11`` and ``W12``, the rows of the precision matrix that belong to the query
     variables (Kaufmann et al. 2016), at a cost linear in the number of variables.
@@ -81,31 +81,32 @@ def estimate(
     solver : str or solver
         ``"dual"``, linear in the number of variables, or ``"dense"``, the slow reference.
     second_look : bool or str
-        Whether likely edges are also looked at from their other ends, each variable as a query of its own: then
-        ``edges()`` goes by the likelier end, and finds more. ``"auto"``: with exact zeros, unless it takes long.
-        See :func:`second_look` for the same at any length.
+        Whether likely edges are also estimated from their other ends, each variable as a query of its own: then
+        ``edges()`` uses the larger probability of the two, and finds more. ``"auto"``: with exact zeros, unless it
+        takes long. See :func:`second_look`, which has no limit of time.
     chains, warmup, draws, thin : int
-        Independent chains; sweeps discarded; draws kept per chain; sweeps per kept draw. ``draws="auto"``: 1000,
-        doubled again and again until the chains agree or the budget is used up.
+        Independent chains; iterations discarded; draws kept per chain; iterations per kept draw.
+        ``draws="auto"``: 1000, doubled until the chains agree or the budget is used up.
     budget : int
-        With ``draws="auto"``: sweeps per chain, at most. The numbers are those of a run with as many draws.
+        With ``draws="auto"``: the most iterations per chain. The numbers are those of a run that asks for as many
+        draws at once.
     seed : int, optional
         The same seed gives the same numbers, for any ``n_jobs``.
     n_jobs : int, optional
         Chains run at a time, by joblib; any of its backends.
     keep : str or path
         ``"draws"``: every draw, in memory. ``"summary"``: statistics of every edge, in memory that does not grow
-        with the draws, and the draws of a few edges. A path: the same, and every draw in a zarr store in that
+        with the draws, and the draws of a few edges. A path: a summary, and every draw in a zarr store in that
         folder (W12 in single precision), which is then also a saved posterior. ``"auto"``: draws if W12 has at
         most 2^28 numbers in all (two gigabytes), else a summary.
     named : list of pairs, optional
         With a summary: the edges (query, variable) whose draws are kept; by default the 200 whose sign is surest
         after warm-up.
     checkpoint : str or path, optional
-        A folder for snapshots of the chains, from which a run that was stopped, killed or cut off goes on bit for
-        bit: by the same call, or by :func:`resume`. A finished run is read, and grows if more draws are asked for.
+        A folder for snapshots of the chains, from which a run that was stopped or killed continues bit for bit: by
+        the same call, or by :func:`resume`. A finished run is read, and extended if more draws are asked for.
     progress : bool
-        A bar per chain, on a terminal or in a notebook.
+        Whether to show a bar per chain, on a terminal or in a notebook.
 
     Returns
     -------
@@ -156,7 +157,7 @@ def estimate(
 def _schedules(
     warmup: int, draws: int | str, thin: int, budget: int, checkpoint: str | Path | None
 ) -> tuple[Schedule, Schedule]:
-    """That of the first round, and the longest: if a run goes on, the first is the one it was at."""
+    """The schedules of the first round (of a resumed run, the round it had reached) and of the longest one."""
     if draws != AUTO:
         if isinstance(draws, str):
             raise ValueError(f"draws={draws!r}: a whole number, or {AUTO!r}")
@@ -165,19 +166,21 @@ def _schedules(
     begun = None if checkpoint is None else RunFolder(Path(checkpoint)).plan()
     first = Schedule(warmup, FIRST_DRAWS if begun is None else begun["draws"], thin)
     if first.sweeps > budget:
-        raise ValueError(f"budget={budget}: {warmup} sweeps of warm-up and {first.draws} draws are more than that")
+        raise ValueError(
+            f"budget={budget}: {warmup} iterations of warm-up and {first.draws} draws are more than that"
+        )
     doublings = int(math.log2((budget - warmup) / (first.draws * thin)))
     return first, replace(first, draws=first.draws * 2**doublings)
 
 
 def problem_of(data: ModelData, prior: Prior, solver: Solver) -> Problem:
-    """Scatter, prior and solver together, the prior fitted to the size of the data."""
+    """The problem to sample: scatter, solver, and the prior adapted to the size of the data."""
     sized = prior.for_data(len(data.query), len(data.rest), data.scatter.n)
     return Problem(data.scatter, sized, solver, data.latent)
 
 
 def chosen(choice: Any, known: dict[str, Any], role: str, contract: type) -> Any:
-    """An instance, from itself or from its name."""
+    """A prior or a solver, from its name or from an instance."""
     if isinstance(choice, str) and choice in known:
         return known[choice]()
     if isinstance(choice, type) or not isinstance(choice, contract):
@@ -186,5 +189,5 @@ def chosen(choice: Any, known: dict[str, Any], role: str, contract: type) -> Any
 
 
 def _plain(kind: Any) -> Any:
-    """A declared kind as JSON knows it: a word, or levels in order."""
+    """A declared kind in the form of JSON: a word, or levels in ascending order."""
     return kind if isinstance(kind, str) else [str(level) for level in kind]

@@ -1,4 +1,4 @@
-"""Resume a run that was stopped, read it, ask how far it is, or add draws to it."""
+"""Resume a run that was stopped, add draws to it, read it, or show its progress."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ def resume(
     n_jobs: int | None = None,
     progress: bool = True,
 ) -> Posterior:
-    """Go on with a run that was stopped, from its folder alone: bit for bit the posterior it would have been.
+    """Continue a run that was stopped, from its folder alone, bit for bit as if it had not been stopped.
 
     Parameters
     ----------
     folder : str or path
         The ``checkpoint`` of :func:`estimate`.
     draws : int or "auto", optional
-        Draws per chain, if more than were asked for: a finished run grows. ``"auto"``: twice as many again and
-        again, until the chains agree or the budget is used up.
+        Draws per chain, if more than before: a finished run is extended. ``"auto"``: doubled until the chains
+        agree or the budget is used up.
     budget : int
-        Of ``draws="auto"``: sweeps of a chain, at most.
+        With ``draws="auto"``: the most iterations per chain.
     n_jobs : int, optional
-        Chains at a time, by joblib.
+        Chains run at the same time, by joblib.
     progress : bool
-        A bar per chain.
+        Whether to show a bar per chain.
 
     Returns
     -------
     Posterior
-        Of the whole run.
+        The posterior of the whole run.
 
     Examples
     --------
@@ -75,9 +75,9 @@ def resume(
 
 
 def load(path: str | Path) -> Posterior:
-    """Read back what :meth:`Posterior.save` wrote; or a run with a checkpoint, as far as it has come.
+    """Read a posterior that :meth:`Posterior.save` wrote, or the draws so far of a run with a checkpoint.
 
-    Of a run that has not ended, these are the draws that all its chains have in their last snapshots. If it keeps
+    Of an unfinished run, these are the draws that all its chains have in their last snapshots. If it keeps
     a summary, nothing can be read before its end.
     """
     run = RunFolder.at(path)
@@ -95,31 +95,31 @@ def load(path: str | Path) -> Posterior:
 
 
 def _drawn(saver: Saver, chain: int, schedule: Schedule) -> MemoryStore:
-    """What a chain has drawn so far; some chains may have grown already, and others not yet."""
+    """The draws of a chain so far, as some chains may have been extended already and others not yet."""
     store = MemoryStore(schedule.draws)
     if (record := saver.read(chain, SAMPLING)) is not None:
         store.unpack(still_kept(part("store", record), schedule))
     return store
 
 
-# How far it is ----------------------------------------------------------------------------------------
+# Progress --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Status:
-    """How far a run has come.
+    """The progress of a run.
 
     Attributes
     ----------
     running : bool
-        Whether a process is at work on it.
+        Whether a process is running it.
     chains : pandas.DataFrame
-        A row per chain: its phase, sweeps done, draws kept, and the seconds since its last snapshot.
+        A row per chain: its phase, iterations done (``sweeps``), draws kept, and seconds since its last snapshot.
     sweeps, draws : int
-        What was asked of each chain.
+        The iterations and draws of each chain when it is finished.
     rhat : float
-        The worst of W11's diagonal, the explained variances and the hyperparameters over the draws that all chains
-        have; missing before there are four.
+        The worst R-hat of W11's diagonal, the explained variances and the hyperparameters, over the draws that all
+        chains have; NaN with fewer than four.
     """
 
     running: bool
@@ -135,17 +135,16 @@ class Status:
 
     @property
     def sentence(self) -> str:
-        """In a line."""
+        """The progress of the run in one sentence."""
         state = "finished" if self.finished else "running" if self.running else "stopped"
         done = self.chains["sweeps"].sum() / (self.sweeps * len(self.chains))
         agree = "" if np.isnan(self.rhat) else f"; worst R-hat so far {self.rhat:.3f}"
-        return (
-            f"{state}, {done:.0%} of all sweeps done, {self.chains['draws'].min():,} draws in every chain{agree}"
-        )
+        draws = self.chains["draws"].min()
+        return f"{state}, {done:.0%} of all iterations done, {draws:,} draws in every chain{agree}"
 
 
 def status(folder: str | Path) -> Status:
-    """How far a run with a checkpoint has come, as of its last snapshots; it may be running meanwhile."""
+    """The progress of a run with a checkpoint, as of its last snapshots; it may be running."""
     run = RunFolder.at(folder)
     plan = run.plan_of_one_run()
     schedule, saver = schedule_in(plan), run.saver(plan)
@@ -156,7 +155,7 @@ def status(folder: str | Path) -> Status:
 
 
 def _reached(saver: Saver, chain: int, schedule: Schedule) -> tuple[dict[str, Any], Array]:
-    """Where a chain is, and the draws of the quantities that are watched: (draw, quantity)."""
+    """The progress of a chain, and its draws of the quantities for R-hat: (draw, quantity)."""
     for phase in (SAMPLING, WARMUP):
         if record := saver.read(chain, phase, _is_watched):
             age = time.time() - saver.path(chain, phase).stat().st_mtime
@@ -167,21 +166,24 @@ def _reached(saver: Saver, chain: int, schedule: Schedule) -> tuple[dict[str, An
 
 
 def _is_watched(name: str) -> bool:
-    """Of the arrays in a snapshot: the count of sweeps; draws of W11, explained variances, hyperparameters."""
+    """Whether an array of a snapshot is the count of iterations, or draws of a quantity for R-hat.
+
+    Those quantities are W11, the explained variances and the hyperparameters.
+    """
     *_, group, quantity = ("", *name.split("."))
     large = ("W12", "W22_diagonal", *EFFORT)
     return name == "count" or (group == "arrays" and quantity not in large and not quantity.startswith("kept_"))
 
 
 def _watched(record: Record) -> Array:
-    """Draws of these, of W11 its diagonal: (draw, quantity)."""
+    """The draws of the quantities for R-hat, of W11 its diagonal: (draw, quantity)."""
     arrays = [array for name, array in record.items() if name != "count"]
     draws = [array.diagonal(axis1=1, axis2=2) if array.ndim == 3 else array for array in arrays]
     return np.column_stack(draws) if draws else np.empty((0, 0))
 
 
 def _agreement(chains: list[Array]) -> float:
-    """The worst R-hat over the draws that all chains have."""
+    """The worst R-hat over the draws that all chains have; NaN with fewer than four."""
     least = min(map(len, chains))
     if least < 4:
         return float("nan")

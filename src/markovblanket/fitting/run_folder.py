@@ -1,8 +1,8 @@
 """The folder of a run that can be resumed: every path in it, its plan, its lock, and what it refuses.
 
 A folder holds the plan (what was asked, of which data), a copy of the data, and a snapshot of every chain; that of
-a scan holds a file for each fit instead. Everything is written by :mod:`markovblanket._files`. A folder may come
-from somebody else: the plan carries a checksum, and every snapshot the identity of its run.
+a scan holds a file for each fit instead. Everything is written by :mod:`markovblanket._files`. As folders are
+copied and shared, the plan has a checksum, and every snapshot the identity of its run.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from markovblanket.posterior.storage import plain
 
 Plan = dict[str, Any]
 
-# What this version reads and writes; a folder of another one is refused.
+# The format that this version reads and writes; folders of other formats are refused.
 FORMAT = 3
 SECONDS_BETWEEN_SNAPSHOTS = 10.0
 # The name of a run's folder inside the output folder of the command line.
-INSIDE = "checkpoint"
-# What may differ when a run goes on: words that follow from the rest, and versions of other packages.
-FREE = ("keep.why", "versions.numpy", "versions.scipy", "versions.python")
+CHECKPOINT = "checkpoint"
+# Settings that may differ when a run is resumed: text that follows from the rest, and versions of other packages.
+MAY_DIFFER = ("keep.why", "versions.numpy", "versions.scipy", "versions.python")
 
 
 @dataclass(frozen=True)
@@ -49,34 +49,34 @@ class RunFolder:
     @classmethod
     def at(cls, path: str | Path) -> RunFolder:
         """The run in that folder, or in the ``checkpoint`` inside an output folder of the command line."""
-        inside = cls(Path(path) / INSIDE)
+        inside = cls(Path(path) / CHECKPOINT)
         return inside if inside.plan_file.is_file() else cls(Path(path))
 
     # Paths ------------------------------------------------------------------------------------------------
 
     @property
     def plan_file(self) -> Path:
-        """What was asked, with a checksum."""
+        """The path of the plan, which has a checksum."""
         return self.path / "plan.json"
 
     @property
     def question_file(self) -> Path:
-        """What the command line was asked, before there is a plan."""
+        """The path of the question of the command line, which is written before the plan."""
         return self.path / "note.json"
 
     @property
     def table(self) -> Path:
-        """A copy of the table, as a zarr group with a seal."""
+        """The path of the copy of the table, a zarr group with a checksum."""
         return self.path / "table.zarr"
 
     @property
     def matrix(self) -> Path:
-        """A copy of the scatter matrix, if there was one."""
+        """The path of the copy of the scatter matrix, if one was given."""
         return self.path / "scatter.npz"
 
     @property
     def fits(self) -> Path:
-        """What each fit of a scan has found, a file per fit."""
+        """The folder with the results of a scan, a file per fit."""
         return self.path / "fits"
 
     # The plan ---------------------------------------------------------------------------------------------
@@ -93,14 +93,14 @@ class RunFolder:
         if found != FORMAT:
             raise ValueError(
                 f"{self.path} was written by another version of markovblanket (format {found!r}, "
-                f"and this one reads {FORMAT}): fit again, or go on with that version"
+                f"and this one reads {FORMAT}): fit again, or continue with that version"
             )
         if plan.pop("sha256", None) != _digest(plan):
-            raise DamagedError(f"{self.plan_file} is damaged: it is not what was written")
+            raise DamagedError(f"{self.plan_file} is damaged: its checksum does not match")
         return plan
 
     def plan_of_one_run(self) -> Plan:
-        """The plan; refuses a folder without one, and that of a scan."""
+        """The plan of a single run; refuses a folder without a plan, and the folder of a scan."""
         plan = self.plan()
         if plan is None:
             raise FileNotFoundError(f"{self.path} has no checkpoint: there is no {self.plan_file.name}")
@@ -109,16 +109,18 @@ class RunFolder:
         return plan
 
     def scan_progress(self, plan: Plan) -> str | None:
-        """How far a scan is, as a sentence; None if the folder is that of a single run."""
+        """The progress of a scan as a sentence; None if the folder is that of a single run."""
         if "scan" not in plan:
             return None
         done, wanted = len(list(self.fits.glob("*.npz"))), plan["scan"]
-        return f"{self.path}: a scan, {done:,} of {wanted:,} fits done; if it has stopped, the same call goes on"
+        return (
+            f"{self.path}: a scan, {done:,} of {wanted:,} fits done; if it has stopped, the same call continues it"
+        )
 
     def begin(self, plan: Mapping[str, Any], write_data: Callable[[RunFolder], None]) -> Saver:
-        """Begin a run here, or go on with the same one; another one is refused. Returns what saves its chains.
+        """Begin a run here, or resume the same run, and return what saves its chains; another run is refused.
 
-        The data are written before the plan: with that, the folder is whole.
+        The data are written before the plan, so that a folder with a plan is complete.
         """
         begun, plan = self.plan(), _as_json(plan)
         if begun is None:
@@ -129,6 +131,7 @@ class RunFolder:
         return self.saver(plan)
 
     def _write_data(self, write_data: Callable[[RunFolder], None]) -> None:
+        """Write the copy of the data, in place of any that an unfinished start left behind."""
         shutil.rmtree(self.table, ignore_errors=True)
         self.matrix.unlink(missing_ok=True)
         write_data(self)
@@ -136,6 +139,7 @@ class RunFolder:
             seal(self.table)
 
     def _write_plan(self, plan: Plan) -> None:
+        """Write the plan with its format and checksum."""
         whole = {"format": FORMAT, **plan, "sha256": _digest(plan)}
         write_text(self.plan_file, json.dumps(whole, indent=2) + "\n")
 
@@ -143,22 +147,25 @@ class RunFolder:
 
     @property
     def is_running(self) -> bool:
-        """Whether a process is at work here."""
+        """Whether a process is running in this folder."""
         return is_running(self.path)
 
     def saver(self, plan: Plan) -> Saver:
-        """Reads and writes the snapshots of the run of this plan; writes only while this process has the lock."""
+        """What reads the snapshots of a plan's run, and writes them while this process has the lock."""
         owner = (self.path / LOCK).read_text(encoding="utf-8").strip() if self.is_running else None
         return Saver(self.path, SECONDS_BETWEEN_SNAPSHOTS, owner, identity(plan))
 
     @contextmanager
     def held(self) -> Iterator[RunFolder]:
-        """This folder, made if it is absent, while no other process may run in it."""
+        """Hold the lock of this folder, which is created if it is absent, so that no other process runs in it."""
         folder = RunFolder(self.path.resolve())
         folder.refuse_foreign()
         folder.path.mkdir(parents=True, exist_ok=True)
         with locked(folder.path):
-            for draft in (*folder.path.glob(DRAFTS), *folder.fits.glob(DRAFTS)):  # of processes that were killed
+            for draft in (
+                *folder.path.glob(DRAFTS),
+                *folder.fits.glob(DRAFTS),
+            ):  # left behind by processes that were killed
                 draft.unlink(missing_ok=True)
             yield folder
 
@@ -166,7 +173,7 @@ class RunFolder:
         """Refuse a folder that is neither absent, nor empty, nor that of a run."""
         if not self.path.exists() or (self.path.is_dir() and self.plan_file.is_file()):
             return
-        # A run that was stopped before it had a plan has left no more than these.
+        # A run that was stopped before it had a plan leaves only these.
         drafts = {draft.name for draft in self.path.glob(DRAFTS)}
         ours = {LOCK, self.table.name, self.matrix.name, self.question_file.name, *drafts}
         if not self.path.is_dir() or not {entry.name for entry in self.path.iterdir()} <= ours:
@@ -186,11 +193,11 @@ def require_path(folder: object) -> None:
 
 
 def identity(plan: Plan) -> str:
-    """What every snapshot of a run carries: a hash of all on which its numbers depend.
+    """A hash of all settings on which the numbers of a run depend, which every snapshot of it carries.
 
-    Not of the number of draws, as a run may grow.
+    The number of draws is not among them, as a run may be extended.
     """
-    free = {*FREE, "keep.asked", "draws"}
+    free = {*MAY_DIFFER, "keep.asked", "draws"}
     return sha256_of_text(repr(sorted((name, value) for name, value in _flat(plan).items() if name not in free)))
 
 
@@ -209,9 +216,9 @@ def _digest(plan: Plan) -> str:
 
 
 def _refuse_other(folder: Path, begun: Plan, plan: Plan) -> None:
-    """Refuse to go on with another run, and say how it differs."""
+    """Refuse to continue a run with another plan, and say how the plans differ."""
     there, here = _flat(begun), _flat(plan)
-    free = {*FREE, "keep.asked"} if here["keep.kept"] != "disk" else {*FREE}
+    free = {*MAY_DIFFER, "keep.asked"} if here["keep.kept"] != "disk" else {*MAY_DIFFER}
     if there.get("draws", 0) < here["draws"]:
         free.add("draws")
     names = [name for name in here | there if there.get(name) != here.get(name) and name not in free]
@@ -223,20 +230,20 @@ def _refuse_other(folder: Path, begun: Plan, plan: Plan) -> None:
 
 
 def _require_growth(folder: Path, kept: str, draws: int, more: int) -> None:
-    """Refuse more draws where there is no room for them."""
+    """Refuse more draws if the stores of a run cannot hold them."""
     if kept == "scan":
-        raise ValueError(f"{folder}: a scan cannot grow")
+        raise ValueError(f"{folder}: a scan cannot be extended with more draws")
     if kept != "draws" and not can_grow(draws, more):
         what = "keeps a summary" if kept == "summary" else "keeps its draws on disk, with a summary,"
         raise ValueError(
-            f"{folder}: a run that {what} grows to at least twice its draws, here {2 * draws}, "
-            "and not beyond 65535"
+            f"{folder}: a run that {what} can only grow to at least twice its draws, here {2 * draws}, "
+            "and at most 65535"
         )
 
 
 def _difference(name: str, there: Any, here: Any) -> str:
     """Describe the difference of one setting between two plans."""
-    return "its data are others" if name == "data.sha256" else f"{name} is {there!r} there, {here!r} here"
+    return "its data differ" if name == "data.sha256" else f"{name} is {there!r} there, {here!r} here"
 
 
 def _flat(plan: Mapping[str, Any], before: str = "") -> dict[str, Any]:

@@ -1,4 +1,8 @@
-"""Many questions to one table: every set of query variables a fit of its own, on the same engine."""
+""":func:`scan`, which fits many sets of query variables of one table, and :class:`Scan`, its results.
+
+Each set is fitted on its own by a worker. With a folder, every fit has a file there, and a scan that was stopped
+is resumed by the same call. The results are one table of edges, one graph, and a table of the fits.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +30,8 @@ from markovblanket.fitting.estimate import chosen, problem_of
 from markovblanket.fitting.keep import Keeping
 from markovblanket.fitting.run_folder import RunFolder, seed_in
 from markovblanket.fitting.task import Task, described, require_second_look
-from markovblanket.posterior import edges as edgetable
 from markovblanket.posterior import html
+from markovblanket.posterior.edges import graph
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.posterior.summaries import likelier, take
 from markovblanket.priors import PRIORS
@@ -37,8 +41,22 @@ from markovblanket.tables.names import Name, names_asked, split
 from markovblanket.tables.table import MixedTable, about, read_numbers, read_whole
 
 EACH = "each"
-# Pairs that are not selected are in the table of a scan from this probability on.
-LEAST = 0.05
+# Pairs that are not selected are recorded too if their probability of inclusion is at least this.
+LEAST_INCLUSION_RECORDED = 0.05
+# Columns of numbers that a fit records of an edge, as in the tables of a posterior.
+NUMBERS = (
+    "weight",
+    "sd",
+    "lower",
+    "upper",
+    "partial_correlation",
+    "sign_probability",
+    "inclusion",
+    "inclusion_other",
+    "rhat",
+    "ess",
+)
+RULES = ("or", "and")
 
 
 def scan(
@@ -59,10 +77,10 @@ def scan(
     out: str | Path | None = None,
     progress: bool = True,
 ) -> Scan:
-    """Ask one table for many blankets: every variable's, or those of many sets of query variables.
+    """Estimate many blankets of one table: those of every variable, or of many sets of query variables.
 
-    Each set is a fit of its own, as by :func:`estimate`, in which all other columns are the rest. So if every
-    variable is asked for, each edge is seen from both of its ends.
+    Each set has a fit of its own, as by :func:`estimate`, with all other columns as the other variables. So if
+    every variable is a query, each edge is estimated from both of its ends.
 
     Parameters
     ----------
@@ -71,17 +89,17 @@ def scan(
     queries : "each", or list of names and of lists of names
         The sets of query variables; every variable by itself if ``"each"``.
     prior, margins, kinds, solver, chains, warmup, draws, thin
-        Of each fit, as for :func:`estimate`.
+        Options of each fit, as for :func:`estimate`.
     second_look : bool or str
-        As for :func:`estimate`; but if every variable is asked for, ``"auto"`` takes none.
+        As for :func:`estimate`; but if ``queries="each"``, ``"auto"`` means no second look.
     seed : int, optional
-        The numbers depend on it alone, for any number of jobs, any backend, and however often it was stopped.
+        The same seed gives the same numbers, for any number of jobs and interruptions, and any backend.
     n_jobs : int, optional
-        Fits at a time, by joblib: within ``joblib.parallel_config(backend="dask")``, on a Dask cluster.
+        Fits run at the same time, by joblib: within ``joblib.parallel_config(backend="dask")``, on a Dask cluster.
     out : str or path, optional
-        A folder that keeps what each fit has found, from which a scan that was stopped goes on by the same call.
+        A folder for the results of each fit, from which a scan that was stopped is resumed by the same call.
     progress : bool
-        A bar, on a terminal or in a notebook.
+        Whether to show a bar, on a terminal or in a notebook.
 
     Returns
     -------
@@ -123,7 +141,7 @@ def scan(
 def _understood(
     table: Any, queries: str | Iterable[Any], margins: str, kinds: Mapping[Any, Any] | None
 ) -> tuple[MixedTable, list[tuple[Name, ...]]]:
-    """The table, and the sets of query variables."""
+    """The table with typed columns, and the sets of query variables, checked."""
     if margins not in ("auto", "rank", "gaussian"):
         raise ValueError(f"margins={margins!r}: known are 'auto', 'rank' and 'gaussian'")
     if isinstance(queries, str) and queries != EACH:
@@ -139,7 +157,7 @@ def _understood(
 
 
 def _read_all(table: Any, asked: list[Name], margins: str, kinds: Mapping[Any, Any] | None) -> MixedTable:
-    """The table, without a query."""
+    """The table with typed columns, not divided into query and other variables."""
     if margins != "gaussian":
         return read_whole(table, asked, kinds)
     if kinds is not None:
@@ -148,9 +166,9 @@ def _read_all(table: Any, asked: list[Name], margins: str, kinds: Mapping[Any, A
 
 
 def _refuse_odd(sets: Sequence[tuple[Name, ...]]) -> None:
-    """Refuse no question at all, and the same one twice."""
+    """Refuse an empty list of sets, and a set that occurs twice."""
     if not sets:
-        raise ValueError("queries is empty: name at least one set of variables to ask about")
+        raise ValueError("queries is empty: name at least one set of variables")
     seen: set[frozenset[Name]] = set()
     for query in map(frozenset, sets):
         if query in seen:
@@ -163,28 +181,28 @@ def _refuse_odd(sets: Sequence[tuple[Name, ...]]) -> None:
 
 @dataclass(frozen=True)
 class FitFile:
-    """The file with what one fit of a scan has found; its mark says of which scan, and which fit."""
+    """The file with the results of one fit; its mark identifies the scan and the fit."""
 
     path: Path
     mark: str
 
     def read(self) -> Record | None:
-        """What the fit has found; None if the file is absent or damaged, since the fit can be run again."""
+        """The results of the fit; None if the file is absent or damaged, since the fit can be run again."""
         try:
             return snapshots.read_marked(self.path, self.mark)
         except DamagedError:
             return None
 
     def write(self, found: Record) -> None:
-        """Write what the fit has found."""
+        """Write the results of the fit to the file."""
         snapshots.write(self.path, snapshots.marked(found, self.mark))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Fits:
-    """What all fits of a scan have in common.
+    """The table and the options that all fits of a scan have in common.
 
-    ``cells`` are the values of all columns, a row per column, in one array: processes on one machine share that.
+    ``cells`` are the values of all columns, a row per column, in one array that processes on one machine share.
     """
 
     cells: Array
@@ -206,7 +224,7 @@ class Fits:
 
     @property
     def table(self) -> MixedTable:
-        """The table, put together again."""
+        """The table, from ``columns`` and ``cells``."""
         columns = tuple(replace(column, values=x) for column, x in zip(self.columns, self.cells, strict=True))
         names = tuple(column.name for column in columns)
         return MixedTable(columns, (), names, names, self.rows)
@@ -219,7 +237,7 @@ class Fits:
         files: Sequence[FitFile | None],
         progress: bool,
     ) -> list[Record]:
-        """What each fit has found: read from its file if that is there, otherwise found by a worker."""
+        """The results of each fit: read from its file if that exists, otherwise computed by a worker."""
         done: dict[int, Record] = {}
 
         def tasks() -> list[Any]:
@@ -237,7 +255,7 @@ class Fits:
         return [done[k] for k in range(len(sets))]
 
     def posterior(self, query: tuple[Name, ...], seed: int) -> Posterior:
-        """The posterior of one set of query variables, found by one worker alone."""
+        """The posterior of one set of query variables, computed within this process."""
         with one_thread, joblib.parallel_config(backend="sequential"):
             data = from_mixed_table(about(self.table, query), self.margins)
             problem = problem_of(data, self.prior, self.solver)
@@ -255,7 +273,7 @@ class Fits:
 
 
 def _numbered(k: int, fits: Fits, query: tuple[Name, ...], seed: int, file: FitFile | None) -> tuple[int, Record]:
-    """The number of a fit and what it has found, which is also written to its file, if there is one."""
+    """The number of a fit and its results, which are also written to its file, if it has one."""
     found = _record(fits.posterior(query, seed), {column.name: j for j, column in enumerate(fits.columns)})
     if file is not None and file.path.parent.is_dir():
         with suppress(OSError):  # the process that gathers the results writes them, or says why it cannot
@@ -266,7 +284,7 @@ def _numbered(k: int, fits: Fits, query: tuple[Name, ...], seed: int, file: FitF
 def _record(posterior: Posterior, place: Mapping[Name, int]) -> Record:
     """The edges that are selected or likely, by positions in the table, and how well the chains agree."""
     selected = posterior.selected()
-    likely = posterior.inclusion_either.to_numpy() >= LEAST
+    likely = posterior.inclusion_either.to_numpy() >= LEAST_INCLUSION_RECORDED
     i, j = np.nonzero(selected.to_numpy() | likely)
     edges = posterior.edges_at(i, j)
     edges["selected"] = [selected.at[pair] for pair in zip(edges["query"], edges["variable"], strict=True)]
@@ -284,14 +302,14 @@ def _record(posterior: Posterior, place: Mapping[Name, int]) -> Record:
     }
 
 
-# Its folder -------------------------------------------------------------------------------------------
+# The folder -------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def _opened(
     out: str | Path | None, fits: Fits, sets: Sequence[tuple[Name, ...]], seed: int | None
 ) -> Iterator[tuple[list[int], list[FitFile | None]]]:
-    """A seed for each fit, by which estimate gives the same numbers, and a file for each, if there is a folder."""
+    """A seed for each fit, with which ``estimate`` gives the same numbers; and a file for each, with ``out``."""
     sequence = np.random.SeedSequence(seed)
     seeds = [_seed_of(child) for child in sequence.spawn(len(sets))]
     if out is None:
@@ -323,36 +341,23 @@ def _plan(fits: Fits, sets: Sequence[tuple[Name, ...]], seeds: np.random.SeedSeq
     return {**settings, **asdict(fits.schedule), **names, **run_by, "keep": {"kept": "scan"}}
 
 
-# Of an edge, as in the tables of a posterior.
-NUMBERS = (
-    "weight",
-    "sd",
-    "lower",
-    "upper",
-    "partial_correlation",
-    "sign_probability",
-    "inclusion",
-    "inclusion_other",
-    "rhat",
-    "ess",
-)
-RULES = ("or", "and")
+# The results ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scan:
-    """What a scan has found.
+    """The results of a scan.
 
     Attributes
     ----------
     seen : pandas.DataFrame
-        A row for each look at a pair, in the order of the fits: those that were ``selected`` by their fit as
-        :meth:`Posterior.edges` and ``query_edges`` do it, and all others with a probability of inclusion of at
-        least 0.05. ``fit`` is a row of ``fits``; else as :meth:`Posterior.edges` has them.
+        A row for each pair in each fit, in the order of the fits: pairs that are ``selected`` by their fit, as by
+        :meth:`Posterior.edges` and ``query_edges``, and all others with a probability of inclusion of at least
+        0.05. ``fit`` is a row of ``fits``; the other columns are those of :meth:`Posterior.edges`.
     fits : pandas.DataFrame
         A row per set of query variables: ``query``, how many ``edges`` were selected, mean ``r2`` of the query
-        given the rest, worst ``rhat``, smallest ``ess``, whether it has ``converged``, and the ``seed`` with which
-        :func:`estimate` gives the same (with ``keep="summary"`` and the options of the scan).
+        given the others, worst ``rhat``, smallest ``ess``, whether it has ``converged``, and the ``seed`` with
+        which :func:`estimate` gives the same (with ``keep="summary"`` and the options of the scan).
     variables : tuple
         All variables of the table.
     """
@@ -365,7 +370,7 @@ class Scan:
         return f"<Scan: {len(self.fits)} fits, {len(self.variables)} variables, {len(self.edges())} edges>"
 
     def _repr_html_(self) -> str:
-        """For notebooks: how many, whether the chains agree, and the surest edges."""
+        """An HTML summary for notebooks: number of edges, whether the chains agree, and the surest edges."""
         edges, bad = self.edges(), int((~self.fits["converged"]).sum())
         facts = [f"{len(edges):,} edges selected from either end", f"{len(self.edges('and')):,} from every end"]
         title = f"Markov blankets of {len(self.fits):,} sets among {len(self.variables):,} variables"
@@ -378,14 +383,15 @@ class Scan:
         Parameters
         ----------
         rule : str
-            An edge may be seen by several fits, such as one from each of its ends. ``"or"``: selected by any of
-            them. ``"and"``: by all of them (both rules: Meinshausen and Bühlmann 2006).
+            An edge may be estimated by several fits, such as one from each of its ends. ``"or"``: selected by any
+            of them. ``"and"``: selected by all of them (both rules: Meinshausen and Bühlmann 2006).
 
         Returns
         -------
         pandas.DataFrame
-            As :meth:`Posterior.edges`, from the fit that is surest; ``inclusion_other`` is the largest probability
-            that any other look gave; ``ends`` of its ``looks`` have selected it.
+            The columns of :meth:`Posterior.edges`, from the surest fit; ``inclusion_other`` is the largest
+            probability by any other fit; ``looks`` is the number of fits that estimate the edge, and ``ends``
+            the number of those that select it.
 
         References
         ----------
@@ -399,12 +405,12 @@ class Scan:
         return pairs[wanted].reset_index(drop=True)
 
     def graph(self, rule: str = "or") -> nx.Graph:
-        """The same as one network, ready for GraphML; a node says whether its variable was asked for."""
+        """The selected edges as one graph, ready for GraphML; a node says whether it is a query variable."""
         asked = dict.fromkeys(name for query in self.fits["query"] for name in query)
-        return edgetable.graph(list(asked), self.edges(rule))
+        return graph(list(asked), self.edges(rule))
 
     def _paired(self) -> pd.DataFrame:
-        """A row per pair that was seen: that of the surest look, with what the others say."""
+        """A row per recorded pair, from its surest fit, with the probability and the number of the other fits."""
         pair = [frozenset(ends) for ends in zip(self.seen["query"], self.seen["variable"], strict=True)]
         seen = self.seen.assign(pair=pair, likelier=likelier(self.seen))
         best = ["selected", "likelier", "sign_probability"]
@@ -419,7 +425,7 @@ class Scan:
         return surest.drop(columns=dropped).reset_index(drop=True)
 
     def _looks(self, pairs: pd.DataFrame) -> list[int]:
-        """How many fits have looked at each pair: those of which either end was a query variable."""
+        """The number of fits that estimate each pair: those with either end as a query variable."""
         asked: dict[Name, set[int]] = {}
         for k, query in enumerate(self.fits["query"]):
             for name in query:
@@ -431,7 +437,7 @@ class Scan:
 def _gathered(
     found: Sequence[Record], sets: Sequence[tuple[Name, ...]], seeds: Sequence[int], names: tuple[Name, ...]
 ) -> Scan:
-    """The tables of all fits, from what each has found."""
+    """The results of a scan, from those of each fit."""
     lengths = [len(record["i"]) for record in found]
     column = {
         name: np.concatenate([record[name] for record in found]) for name in ("i", "j", "selected", *NUMBERS)

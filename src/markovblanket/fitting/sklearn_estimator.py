@@ -1,4 +1,4 @@
-"""The scikit-learn door: :func:`markovblanket.estimate` as a regressor and a feature selector."""
+"""The scikit-learn estimator: :func:`markovblanket.estimate` as a regressor and a feature selector."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
     solver : str or solver
         ``"dual"``, linear in the number of features, or ``"dense"``, the slow reference.
     second_look : bool or str
-        Whether likely edges are also looked at from their other ends; see :func:`markovblanket.estimate`.
+        Whether likely edges are also estimated from their other ends; see :func:`markovblanket.estimate`.
     level : float, optional
         Select where the central credible interval at this level excludes zero; by default, the posterior's
         own rule.
@@ -51,36 +51,36 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
     inclusion : float, optional
         Instead: edges whose probability of inclusion is at least this.
     chains, warmup, draws, thin : int
-        Independent chains; sweeps discarded; draws kept per chain, or ``"auto"`` as in
-        :func:`markovblanket.estimate`; sweeps per kept draw.
+        Independent chains; iterations discarded; draws kept per chain, or ``"auto"`` as in
+        :func:`markovblanket.estimate`; iterations per kept draw.
     random_state : int, numpy.random.RandomState or None
         An int is the ``seed`` of :func:`markovblanket.estimate`; anything else draws that seed.
     n_jobs : int, optional
-        Chains at a time, by joblib; the numbers do not depend on it.
+        Chains run at the same time, by joblib; the numbers do not depend on it.
     keep : str or path
         What is kept of the draws, as in :func:`markovblanket.estimate`; with a summary there is no ``return_std``.
     progress : bool
-        A bar per chain, on a terminal or in a notebook.
+        Whether to show a bar per chain, on a terminal or in a notebook.
 
     Attributes
     ----------
     posterior_ : Posterior
-        The whole answer: edges, intervals, diagnostics.
+        The posterior, with edges, intervals and diagnostics.
     coef_ : numpy.ndarray
         Posterior mean coefficients on the scale of the data: (features,) for a 1-d ``y``, else
         (targets, features).
     intercept_ : float or numpy.ndarray
-        What goes with ``coef_``; one per target if ``y`` has two dimensions.
+        The intercept of the regression; one per target if ``y`` has two dimensions.
     support_ : numpy.ndarray of bool
         Features in the blanket of any target.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : numpy.ndarray of str
-        Their names, if ``X`` has them.
+        The names of the features, if ``X`` has them.
 
     See Also
     --------
-    markovblanket.estimate : The same from one table.
+    markovblanket.estimate : The posterior of query variables from one table.
 
     Examples
     --------
@@ -140,7 +140,7 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
         Returns
         -------
         MarkovBlanket
-            Itself, fitted.
+            This estimator, fitted.
         """
         selection.select(np.empty(0), np.empty(0), **self._rule)  # a bad rule is refused before anything runs
         X, Y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=2)
@@ -155,14 +155,15 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
-        """Posterior mean of the query variables given the rest.
+        """Posterior mean of the query variables given the other variables.
 
         Parameters
         ----------
         X : array_like or frame, (rows, features)
             New rows.
         return_std : bool
-            Also the standard deviation of the predictive law, residual and uncertain coefficients together.
+            Whether to return also the standard deviation of the predictive distribution, from the residual and the
+            uncertain coefficients together.
 
         Returns
         -------
@@ -176,11 +177,11 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
 
     @property
     def _rule(self) -> dict[str, Any]:
-        """By which edges are selected."""
+        """The rule by which edges are selected."""
         return {"level": self.level, "fdr": self.fdr, "inclusion": self.inclusion}
 
     def _estimate(self, values: Array, query: list[str], rest: list[str]) -> Posterior:
-        """The front door, with this estimator's settings."""
+        """The posterior by :func:`markovblanket.estimate`, with the settings of this estimator."""
         return estimate(
             pd.DataFrame(values, columns=[*query, *rest]),
             query,
@@ -199,13 +200,13 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
         )
 
     def _get_support_mask(self) -> npt.NDArray[np.bool_]:
-        """What ``SelectorMixin`` asks for."""
+        """Which features are selected, a method that ``SelectorMixin`` requires."""
         check_is_fitted(self)
         return self.support_
 
 
 def _integer_seed(random_state: int | np.random.RandomState | None) -> int:
-    """An int as it is; otherwise one drawn from the generator, NumPy's global one for None."""
+    """The seed: an int itself, otherwise drawn from the generator, which is NumPy's global one for None."""
     if isinstance(random_state, int | np.integer):
         return int(random_state)
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
@@ -217,7 +218,7 @@ def _feature_names(count: int) -> list[str]:
 
 
 def _target_names(y: Any, shape: tuple[int, ...], taken: Collection[str]) -> list[str]:
-    """A frame's or a series' own names; otherwise ``y``, or ``y0, y1, ...``, unlike any that is taken."""
+    """The names of a frame or a series; otherwise ``y``, or ``y0, y1, ...``, different from names in use."""
     if hasattr(y, "columns"):
         return [str(name) for name in y.columns]
     if getattr(y, "name", None) not in (None, ""):

@@ -1,4 +1,4 @@
-"""A run that is ready to go, from data, sampler, schedule and seed; and the plan by which it can be resumed."""
+"""A run, defined by data, sampler, schedule and seed; and the plan from which it can be resumed."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from markovblanket.posterior.posterior import Posterior
 from markovblanket.priors import PRIORS
 from markovblanket.solvers import SOLVERS
 
-# The branch of the seed's tree for second looks; the chains have the branches from 0 on.
+# The spawn key of the seeds for second looks; those of the chains are 0, 1, 2, ...
 SECOND_LOOK_BRANCH = 2**31
-# What of a plan the settings of a posterior repeat word for word.
+# Entries of a plan that are also settings of the posterior, unchanged.
 DESCRIBED = ("data", "margins", "prior", "solver", "versions", "kinds")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What is run and for how long; ``settings`` record everything else that is needed to repeat it."""
+    """A problem, its data and its schedule; ``settings`` record what else is needed to repeat the run."""
 
     problem: Problem | Sampler[Any]
     data: ModelData
@@ -50,13 +50,13 @@ class Task:
     second_look: bool | str = False
 
     def __post_init__(self) -> None:
-        """Refuse values of ``second_look`` that mean nothing."""
+        """Refuse unknown values of ``second_look``."""
         require_second_look(self.second_look)
 
     # Running ------------------------------------------------------------------------------------------------
 
     def run(self, n_jobs: int | None, progress: bool, checkpoint: str | Path | None = None) -> Posterior:
-        """Run the chains to the end of the schedule; warns unless they agree."""
+        """The posterior after all iterations of the schedule; warns unless the chains agree."""
         with _held(checkpoint) as folder:
             posterior = self.looked_at_again(self.sampled(n_jobs, progress, folder), n_jobs)
         _warn_unless_converged(posterior)
@@ -65,7 +65,7 @@ class Task:
     def run_until_converged(
         self, budget: int, n_jobs: int | None, progress: bool, checkpoint: str | Path | None = None
     ) -> Posterior:
-        """Run the chains, and double their draws until they agree or have used up ``budget`` sweeps each."""
+        """The posterior after doubling the draws until the chains agree or have made ``budget`` iterations."""
         elsewhere = tempfile.TemporaryDirectory(prefix="markovblanket-")
         with elsewhere as temporary, _held(temporary if checkpoint is None else checkpoint) as folder:
             task, posterior = self, self.looked_at_again(self.sampled(n_jobs, progress, folder), n_jobs)
@@ -91,7 +91,7 @@ class Task:
         return self.posterior(arrays)
 
     def looked_at_again(self, posterior: Posterior, n_jobs: int | None) -> Posterior:
-        """A posterior that also has probabilities of the likely edges from their other ends, if asked for."""
+        """The posterior with probabilities of likely edges from their other ends too, if asked for."""
         seeds = np.random.SeedSequence(self.seeds.entropy, spawn_key=(SECOND_LOOK_BRANCH,))
         with one_thread:  # entering it once is cheaper than once per candidate
             other, why = other_ends(posterior, self.second_look, seeds, n_jobs)
@@ -99,7 +99,7 @@ class Task:
         return self.keeping.keep_second_look(replace(posterior, inclusion_other=other, settings=settings))
 
     def posterior(self, arrays: dict[str, Array]) -> Posterior:
-        """What the chains drew, with names."""
+        """The posterior of what the chains have kept, with named axes."""
         latent, draws = arrays.pop("latent", None), arrays["W11"].shape[1]
         empty = np.empty((self.chains, draws, self.data.table.n, 0))
         observed = self._observed(empty if latent is None else latent)
@@ -107,11 +107,11 @@ class Task:
         return self.keeping.posterior(arrays, self.data.query, self.data.rest, observed, settings)
 
     def _may_double(self, budget: int) -> bool:
-        """Whether twice as many draws are within the budget, and there is room for them."""
+        """Whether twice as many draws are within the budget and can be stored."""
         return self.schedule.doubled.sweeps <= budget and self.keeping.can_double(self.schedule.draws)
 
     def _observed(self, latent: Array) -> Observed:
-        """The table with the latent columns that were kept; without any where no column moves."""
+        """The table and the draws of its latent columns that were kept, none if no column is latent."""
         made, copula = self.data, self.data.latent
         if copula is None or not latent.size:
             return Observed.of(made.table, made.margins, [], latent[..., :0])
@@ -123,25 +123,25 @@ class Task:
 
     @property
     def _settings(self) -> dict[str, Any]:
-        """The settings of the posterior."""
+        """The settings of the posterior, with schedule, seed and what is kept."""
         run_by = {"chains": self.chains, "seed": str(self.seeds.entropy), "keep": self.keeping.settings}
         return {**self.settings, **asdict(self.schedule), **run_by, "second_look": {"asked": self.second_look}}
 
     def plan(self, folder: RunFolder) -> Plan:
-        """All that the folder of the run records, beside the data: settings and names."""
+        """The plan that the folder of the run records: settings and names."""
         names = {"query": self.data.query, "variables": sha256_of_text(repr(self.data.rest))}
         named = None if self.keeping.named is None else self.keeping.named.tolist()
         return {**names, **self._settings, "keep": self.keeping.settings_in(folder.path), "named": named}
 
     def write_data(self, folder: RunFolder) -> None:
-        """Write the data to the folder of the run, so that it can go on without the table."""
+        """Write the data to the folder of the run, so that it can be resumed without the table."""
         data.write(self.data, folder)
 
     @classmethod
     def read(cls, folder: RunFolder) -> Task:
         """The task of the run in a folder, from its plan and its copy of the data."""
         plan = folder.plan_of_one_run()
-        with one_thread:  # as when it was begun
+        with one_thread:  # as at the beginning of the run
             made = data.read_copy(folder, plan)
         solver, prior = _part(plan["solver"], SOLVERS, "solver"), _part(plan["prior"], PRIORS, "prior")
         named = None if plan["named"] is None else np.array(plan["named"], dtype=np.intp).reshape(-1, 2)
@@ -158,20 +158,20 @@ class Task:
 
 
 def schedule_in(plan: Plan) -> Schedule:
-    """The schedule of a plan."""
+    """The schedule that a plan records."""
     return Schedule(plan["warmup"], plan["draws"], plan["thin"])
 
 
 def _part(description: Mapping[str, Any], known: Mapping[str, Any], role: str) -> Any:
-    """A prior or a solver of this package, made again from its description."""
+    """A prior or a solver of this package, from its description in a plan."""
     kinds = {kind.__name__: kind for kind in known.values()}
     if (name := description["name"]) not in kinds:
-        raise ValueError(f"the {role} {name} is not of this package: go on by the same call of estimate")
+        raise ValueError(f"the {role} {name} is not of this package: resume by the same call of estimate")
     return kinds[name](**description["options"])
 
 
 def _held(checkpoint: str | Path | None) -> AbstractContextManager[RunFolder | None]:
-    """The folder for checkpoints, if one is named, while no other process may run in it."""
+    """Hold the lock of the folder for checkpoints, if one is named."""
     return nullcontext() if checkpoint is None else RunFolder(Path(checkpoint)).held()
 
 
@@ -201,13 +201,13 @@ def _versions() -> dict[str, str]:
 
 
 def require_second_look(second_look: object) -> None:
-    """Refuse a value of ``second_look`` that means nothing."""
+    """Refuse an unknown value of ``second_look``."""
     if second_look not in (True, False, "auto"):
         raise ValueError(f"second_look={second_look!r}: True, False or 'auto'")
 
 
 def _warn_unless_converged(posterior: Posterior) -> None:
-    """Warn if the chains do not agree, with the first three problems."""
+    """Warn of the first three problems if the chains do not agree."""
     problems = posterior.diagnostics().problems
     if problems:
         more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""

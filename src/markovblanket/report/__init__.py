@@ -1,4 +1,4 @@
-"""A posterior as one page that opens from disk, with everything in it: ``posterior.report("report.html")``."""
+"""The report of a posterior, one HTML page that needs no other file: ``posterior.report("report.html")``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["html", "write"]
 
 
 def html(posterior: Posterior) -> str:
-    """The page as text; the same posterior always gives the same page."""
+    """The report as HTML text; the same posterior always gives the same page."""
     try:
         from markovblanket.report import _page
     except ModuleNotFoundError as absent:
@@ -22,7 +22,7 @@ def html(posterior: Posterior) -> str:
 
 
 def write(posterior: Posterior, path: str | Path) -> Path:
-    """Write the page at once: no half page is ever seen under its name."""
+    """Write the report to a file, which is complete or absent at any time, and return its path."""
     path = Path(path)
     text = html(posterior)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
 """Density, trace and autocorrelation of the surest edges, small enough to be part of a page.
 
-Curves are a byte a point, in base64: finer than the screen shows them.
+A point of a curve is one byte, in base64, which is finer than a screen shows.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from markovblanket.contracts import Array
 from markovblanket.plots.chains import MOST_LAGS, autocorrelations
 from markovblanket.posterior.posterior import Posterior
 
-MOST_EDGES, MOST_POINTS, GRID = 100, 500, 90
+MOST_EDGES_WITH_CURVES, MOST_TRACE_POINTS, DENSITY_POINTS = 100, 500, 90
 
 
 def curves(posterior: Posterior, pairs: Mapping[int, tuple[Any, Any]]) -> dict[str, Any]:
-    """By the number of the edge, for as many of the first pairs as a page holds and whose draws were kept."""
+    """The curves of the first pairs whose draws were kept, as many as a page holds, by number of the edge."""
     found: dict[str, Any] = {}
     for k, (query, variable) in pairs.items():
         draws = kept(posterior, query, variable)
         if draws is not None:
             found[str(k)] = curves_of(draws)
-        if len(found) == MOST_EDGES:
+        if len(found) == MOST_EDGES_WITH_CURVES:
             break
     return found
 
@@ -42,8 +42,8 @@ def kept(posterior: Posterior, query: Any, variable: Any) -> Array | None:
 
 
 def curves_of(draws: Array) -> dict[str, Any]:
-    """Of draws (chain, draw): what is drawn when an edge is chosen."""
-    every = -(-draws.shape[1] // MOST_POINTS)
+    """The curves that the page draws when an edge is chosen, from its draws (chain, draw)."""
+    every = -(-draws.shape[1] // MOST_TRACE_POINTS)
     low, high = float(draws.min()), float(draws.max())
     lags = min(MOST_LAGS, draws.shape[1])
     return {
@@ -57,13 +57,13 @@ def curves_of(draws: Array) -> dict[str, Any]:
 
 
 def density(draws: Array) -> dict[str, Any]:
-    """Of the draws that are not zero, on an even grid, against its highest point; and the share of zeros."""
+    """The density of the draws other than zero, on an even grid, highest point 1; and the fraction of zeros."""
     rest, zero = draws[draws != 0], float(np.mean(draws == 0))
     known: dict[str, Any] = {"zero": round(zero, 4), "from": 0.0, "to": 0.0, "curve": ""}
     if len(rest) < 3 or np.ptp(rest) == 0:
         return known
     pad = 0.05 * float(np.ptp(rest))
-    x = np.linspace(rest.min() - pad, rest.max() + pad, GRID)
+    x = np.linspace(rest.min() - pad, rest.max() + pad, DENSITY_POINTS)
     y = gaussian_kde(rest)(x)
     return known | {
         "from": significant(float(x[0])),
@@ -73,11 +73,11 @@ def density(draws: Array) -> dict[str, Any]:
 
 
 def packed(values: Array, low: float, high: float) -> str:
-    """Bytes, 0 at ``low`` and 255 at ``high``."""
+    """Values as bytes in base64, 0 for ``low`` and 255 for ``high``."""
     scaled = (np.asarray(values) - low) / max(high - low, np.finfo(float).tiny)
     return base64.b64encode(np.rint(255 * np.clip(scaled, 0, 1)).astype(np.uint8).tobytes()).decode()
 
 
 def significant(value: float, digits: int = 5) -> float | None:
-    """Rounded to so many digits; what is not a number is missing."""
+    """A number rounded to so many significant digits; None if it is not finite."""
     return float(f"{value:.{digits}g}") if np.isfinite(value) else None

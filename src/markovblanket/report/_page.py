@@ -1,4 +1,4 @@
-"""The page: sections and edges into a template that escapes every name, with script and style inside."""
+"""Render the page from a template that escapes every name, with script and style inside."""
 
 from __future__ import annotations
 
@@ -18,20 +18,19 @@ from markovblanket.plots.chains import CHAIN_COLOURS
 from markovblanket.plots.style import NEGATIVE, POSITIVE, QUERY
 from markovblanket.posterior.display import edge_rows, figure, number, number_fields, percent, rhat, signed
 from markovblanket.posterior.posterior import Posterior
-from markovblanket.report import _curves, _sections
-from markovblanket.report import _slider as choosing
+from markovblanket.report import _curves, _sections, _slider
 
-# Within a script element these could end it, or a line of it; as escapes they mean the same to a JSON reader.
-UNSAFE = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
+# These characters could end a script element, or a line of it; escaped, a JSON reader takes them for the same.
+ESCAPED_IN_SCRIPT = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 COLUMNS = ("weight", "lower", "upper", "partial_correlation", "sign_probability", "inclusion", "rhat", "ess")
 
 
 def render(posterior: Posterior) -> str:
-    """The whole page."""
-    slider = choosing.Slider.of(posterior)
-    share = choosing.Share.of(posterior, slider.on_page())
-    edges, inner = choosing.edges_on_page(posterior, slider, share), posterior.query_edges()
-    drawn = choosing.draw(posterior, slider, share, edges, inner)
+    """The whole report as HTML text."""
+    slider = _slider.Slider.of(posterior)
+    share = _slider.Share.of(posterior, slider.on_page())
+    edges, inner = _slider.edges_on_page(posterior, slider, share), posterior.query_edges()
+    drawn = _slider.draw(posterior, slider, share, edges, inner)
     page = environment().from_string(text_of("page.html"))
     return page.render(
         slider=slider,
@@ -49,13 +48,13 @@ def render(posterior: Posterior) -> str:
 
 
 def numbers_of(edges: pd.DataFrame) -> dict[str, Any]:
-    """The columns of numbers of a table of edges, and their cells, as every other surface shows them."""
+    """The columns of numbers of a table of edges, and their cells, formatted as on the command line."""
     fields = number_fields(edges, sign=True)
     return {"fields": fields, "rows": edge_rows(edges, fields)}
 
 
 def inlined() -> dict[str, Any]:
-    """Script, style and library, and the hashes by which the page's own policy knows them, and runs no other."""
+    """Script, style and library, and their hashes, by which the content security policy runs no others."""
     style = environment().from_string(text_of("page.css")).render(colours())
     parts = {
         "library": text_of("third_party/d3.min.js"),
@@ -67,13 +66,13 @@ def inlined() -> dict[str, Any]:
 
 
 def hashes(parts: Mapping[str, str]) -> dict[str, str]:
-    """SHA-256, as a content security policy writes it."""
+    """The SHA-256 of each text, as a content security policy writes it."""
     digests = {name: hashlib.sha256(text.encode()).digest() for name, text in parts.items()}
     return {name: f"sha256-{base64.b64encode(digest).decode()}" for name, digest in digests.items()}
 
 
 def said(posterior: Posterior) -> dict[str, Any]:
-    """The sections beside the blanket."""
+    """The contents of the sections other than the blanket."""
     return {
         "asked": _sections.asked(posterior),
         "data": _sections.data(posterior),
@@ -87,13 +86,13 @@ def said(posterior: Posterior) -> dict[str, Any]:
 
 def payload(
     posterior: Posterior,
-    slider: choosing.Slider,
-    share: choosing.Share | None,
+    slider: _slider.Slider,
+    share: _slider.Share | None,
     edges: pd.DataFrame,
     inner: pd.DataFrame,
     drawn: dict[str, Any],
 ) -> dict[str, Any]:
-    """What the script needs: numbers of edges (those among the query last), places of nodes, curves."""
+    """The data for the script: numbers of edges (those among the query last), positions of nodes, curves."""
     every = pd.concat([edges, inner], ignore_index=True)
     return {
         "rule": slider.rule,
@@ -111,34 +110,36 @@ def payload(
 
 
 def numbered(edges: pd.DataFrame, inner: pd.DataFrame) -> dict[int, tuple[Any, Any]]:
-    """Pairs by their number: those among the query first, which are few, then the others, surest first."""
+    """Pairs of names by number: the few among the query first, then the others, the surest first."""
     among = enumerate(zip(inner["query"], inner["other"], strict=True), start=len(edges))
     return dict(among) | dict(enumerate(zip(edges["query"], edges["variable"], strict=True)))
 
 
 def reach(edges: pd.DataFrame, inner: pd.DataFrame) -> float:
-    """The largest end of an interval: the scale of the small bars in the tables."""
+    """The largest absolute end of any interval, to which the small bars in the tables are scaled."""
     ends = pd.concat([edges[["lower", "upper"]], inner[["lower", "upper"]]]).to_numpy(dtype=float)
     return max(float(np.abs(ends).max(initial=0.0)), np.finfo(float).tiny)
 
 
 def embedded(value: Any) -> Markup:
     """JSON that is safe between the tags of a script element."""
-    return Markup(json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).translate(UNSAFE))
+    return Markup(
+        json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).translate(ESCAPED_IN_SCRIPT)
+    )
 
 
 def text_of(name: str) -> str:
-    """A file of this package."""
+    """The text of a file of this package."""
     return resources.files("markovblanket.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def colours() -> dict[str, str]:
-    """Those of the figures."""
+    """The colours of the figures, for the style sheet."""
     return {"query_colour": QUERY, "positive_colour": POSITIVE, "negative_colour": NEGATIVE}
 
 
 def environment() -> jinja2.Environment:
-    """Every value is escaped, and a missing one is an error."""
+    """A template environment that escapes every value and takes a missing one for an error."""
     strict = jinja2.StrictUndefined
     made = jinja2.Environment(autoescape=True, undefined=strict, trim_blocks=True, lstrip_blocks=True)
     made.filters |= {written.__name__: written for written in (signed, number, figure, percent, rhat, place)}
@@ -146,7 +147,7 @@ def environment() -> jinja2.Environment:
 
 
 def place(threshold: float) -> str:
-    """A place of the slider, as it is labelled.
+    """The label of a slider position, in per cent.
 
     >>> place(0.5), place(0.437)
     ('50 %', '43.7 %')

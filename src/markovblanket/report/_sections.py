@@ -1,4 +1,4 @@
-"""What the page says in words and small tables: question, data, chains, checks, and how to do it again."""
+"""The texts and small tables of the page: question, data, chains, checks, and how to reproduce the fit."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from markovblanket.posterior.diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN
 from markovblanket.posterior.posterior import Posterior
 
 PRIORS = {
-    "SpikeSlab": "spike and slab: an edge is either exactly zero or comes from a normal law",
-    "Laplace": "Laplace: small weights are drawn towards zero, none is exactly zero",
-    "Horseshoe": "regularised horseshoe: most weights are drawn hard towards zero, a few hardly at all",
-    "Normal": "normal: all weights are drawn towards zero alike",
+    "SpikeSlab": "spike and slab: a weight is either exactly zero or comes from a normal distribution",
+    "Laplace": "Laplace: small weights are shrunk towards zero, none is exactly zero",
+    "Horseshoe": "regularised horseshoe: most weights are shrunk strongly towards zero, a few hardly at all",
+    "Normal": "normal: all weights are shrunk towards zero alike",
 }
 MARGINS = {
     "auto": "complete continuous columns by their normal scores, all others as latent normal variables (a copula)",
@@ -28,19 +28,20 @@ BLOCKS = {
     "r2": "explained variance (R²)",
 }
 EFFORT = {
-    "iterations": "iterations of the solver, or entries of W12 changed where there is none",
+    "iterations": "iterations of the solver, or entries of W12 changed if there is no solver",
     "residual": "distance of W12 from the exact draw, in standard deviations",
-    "scale_factor": "factor by which W12 and its scales moved together",
-    "proposals": "moves of an edge with a latent column proposed",
-    "rejections": "of these, rejected",
+    "scale_factor": "factor of the joint move of W12 and its scales",
+    "proposals": "proposed moves of an edge with a latent column",
+    "rejections": "rejected moves of an edge with a latent column",
 }
-# Long lists of variables are cut here; they are in the table itself.
-MOST_COLUMNS = 1500
-SURE = 0.005
+# Longer lists of variables are cut off.
+MOST_COLUMNS_LISTED = 1500
+# A predictive check is odd if its probability is nearer than this to 0 or 1.
+LEAST_TAIL_PROBABILITY = 0.005
 
 
 def asked(posterior: Posterior) -> dict[str, Any]:
-    """The question: query, size of the data, prior, margins."""
+    """The question: query variables, size of the data, prior, margins, and length of the chains."""
     settings = posterior.settings
     prior = settings.get("prior", {}).get("name", "")
     sizes = posterior.draws.sizes
@@ -59,13 +60,13 @@ def asked(posterior: Posterior) -> dict[str, Any]:
 
 
 def second_look(posterior: Posterior) -> int:
-    """At how many variables one was taken."""
+    """The number of variables at which a second look was taken."""
     other = posterior.inclusion_other
     return 0 if other is None else int(other.notna().any(axis=0).sum())
 
 
 def data(posterior: Posterior) -> dict[str, Any] | None:
-    """Columns as they were understood; None if there was a scatter matrix only."""
+    """The kinds and missing cells of all columns; None if the data were a scatter matrix."""
     table = posterior.observed.table
     if not table.n:
         return None
@@ -74,8 +75,8 @@ def data(posterior: Posterior) -> dict[str, Any] | None:
     return {
         "rows": table.n,
         "query": [row for row in columns if row["role"] == "query"],
-        "rest": rest[:MOST_COLUMNS],
-        "more": max(len(rest) - MOST_COLUMNS, 0),
+        "rest": rest[:MOST_COLUMNS_LISTED],
+        "more": max(len(rest) - MOST_COLUMNS_LISTED, 0),
         "kinds": sorted(Counter(row["kind"] for row in rest).items()),
         "missing": sum(row["missing"] for row in columns),
         "cells": table.n * len(columns),
@@ -83,7 +84,7 @@ def data(posterior: Posterior) -> dict[str, Any] | None:
 
 
 def convergence(posterior: Posterior) -> dict[str, Any]:
-    """The verdict, and a row per block; what fails is marked."""
+    """The problems of convergence, and a row for each block of quantities that says whether it passes."""
     found = posterior.diagnostics()
     least = MIN_ESS_PER_CHAIN * posterior.draws.sizes["chain"]
     rows = []
@@ -98,18 +99,22 @@ def convergence(posterior: Posterior) -> dict[str, Any]:
 
 
 def checks(posterior: Posterior) -> dict[str, Any] | None:
-    """Predictive checks; None where there are no rows, or not every draw."""
+    """The predictive checks; None if there are no rows, or if not every draw was kept."""
     if not posterior.observed.table.n or "W12" not in posterior.draws:
         return None
     rows = [
-        row | {"query": str(row["query"]), "odd": not SURE <= row["probability"] <= 1 - SURE}
+        row
+        | {
+            "query": str(row["query"]),
+            "odd": not LEAST_TAIL_PROBABILITY <= row["probability"] <= 1 - LEAST_TAIL_PROBABILITY,
+        }
         for row in posterior.check(draws=100, seed=0).to_dict("records")
     ]
     return {"rows": rows, "odd": [f"{row['check']} of {row['query']}" for row in rows if row["odd"]]}
 
 
 def groups(posterior: Posterior) -> list[dict[str, Any]]:
-    """Near-duplicates that share an edge; none without rows, or without exact zeros."""
+    """Groups of near-duplicates that share an edge; empty without rows or without exact zeros."""
     if not posterior.observed.table.n or posterior.inclusion.isna().to_numpy().any():
         return []
     found = posterior.groups().to_dict("records")
@@ -117,12 +122,12 @@ def groups(posterior: Posterior) -> list[dict[str, Any]]:
 
 
 def explained(posterior: Posterior) -> list[dict[str, Any]]:
-    """R2 of each query variable."""
+    """The explained variance (R2) of each query variable."""
     return [row | {"query": str(row["query"])} for row in posterior.r2().reset_index().to_dict("records")]
 
 
 def reproduction(posterior: Posterior) -> dict[str, Any]:
-    """A call, the versions, the hash of the data, and all settings."""
+    """How to reproduce the fit: a call, the versions, the hash of the data, and all settings."""
     settings = posterior.settings
     return {
         "call": call(posterior),
@@ -133,7 +138,7 @@ def reproduction(posterior: Posterior) -> dict[str, Any]:
 
 
 def call(posterior: Posterior) -> str:
-    """What to type, priors and solvers with the settings that are not left open; "" for a fit of another model."""
+    """The call of :func:`estimate` that repeats the fit; empty for a prior that is not of this package."""
     settings, query = posterior.settings, {"query": repr(posterior.query)}
     if settings.get("prior", {}).get("name") not in PRIORS:
         return ""
@@ -147,7 +152,7 @@ def call(posterior: Posterior) -> str:
 
 
 def source(posterior: Posterior) -> dict[str, str]:
-    """The arguments that bring the data: a table and how to take it, or a scatter matrix."""
+    """The arguments of the call that hold the data: a table with its margins and kinds, or a scatter matrix."""
     settings = posterior.settings
     if not posterior.observed.table.n:
         return {"scatter": "S", "n": repr(settings.get("data", {}).get("n")), "names": "names"}
@@ -156,6 +161,6 @@ def source(posterior: Posterior) -> dict[str, str]:
 
 
 def part(described: dict[str, Any]) -> str:
-    """``mb.SpikeSlab(edges=1.0, ...)``."""
+    """A prior or a solver as Python code, such as ``mb.SpikeSlab(edges=1.0)``."""
     given = {key: value for key, value in described["options"].items() if value is not None}
     return f"mb.{described['name']}({', '.join(f'{key}={value!r}' for key, value in given.items())})"

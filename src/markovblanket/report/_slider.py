@@ -1,9 +1,12 @@
-"""Which edges are on the page, and where its slider starts and ends.
+"""Which edges are on the page, where its slider starts and ends, and the picture of the network at its places.
 
 The slider moves in whole per cent and has two meanings, between which a reader chooses. It is the least
-probability of inclusion (the least credibility level if the prior has no exact zeros), or the largest expected
-share of wrong ones. At every place the page has the rows of ``edges(inclusion=...)`` or ``edges(level=...)``, or
-else of ``edges(fdr=...)``.
+probability of inclusion (the credibility level if the prior has no exact zeros), or the largest expected false
+discovery rate. At every place the page shows the rows of ``edges(inclusion=...)`` or ``edges(level=...)``, or else
+of ``edges(fdr=...)``.
+
+The picture has nodes, lines, and a layout for each stage: a place of the slider at which nodes are moved, because
+many edges appear or disappear between two stages.
 """
 
 from __future__ import annotations
@@ -23,15 +26,27 @@ from markovblanket.plots.network import short
 from markovblanket.posterior import selection
 from markovblanket.posterior.posterior import Posterior
 
-# So many edges at most, lest the page grow heavy; the slider ends where there would be more.
-MOST = 2000
-LAST = 99
-# Of the share of wrong calls: where it ends, and where it starts.
-LAST_SHARE, FIRST_SHARE = 50, 10
+# More edges would make the page slow; the slider ends where there would be more.
+MOST_EDGES_ON_PAGE = 2000
+# The last place of the slider for the probability of inclusion or the credibility level, in per cent.
+LAST_PLACE = 99
+# The last place and the start of the slider for the false discovery rate, in per cent.
+LAST_RATE, START_RATE = 50, 10
+PIXELS_PER_INCH = 96.0
+# Of names in the picture, by whether they are those of query variables.
+FONT_PIXELS = {True: 14.0, False: 12.0}
+# Width and height: smaller pictures are not enlarged, so that names keep about the size of the text around them.
+SMALLEST_VIEW = (760.0, 400.0)
+VIEW_MARGIN = 14.0
+# Of a page on a desktop screen: in wider pictures, which are shrunk to it, names of the query are enlarged.
+PAGE_WIDTH = 1100.0
+
+
+# The slider -------------------------------------------------------------------------------------------------
 
 
 def usual(posterior: Posterior, rule: str) -> float:
-    """The threshold of the default rule, at which the slider starts; it need not be a whole number of per cent."""
+    """The threshold of the default rule, at which the slider starts, not always a whole number of per cent."""
     if rule == "level":
         return selection.DEFAULT_LEVEL
     return selection.least_inclusion(posterior.inclusion_either.to_numpy())
@@ -39,9 +54,10 @@ def usual(posterior: Posterior, rule: str) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Slider:
-    """How sure an edge must be: the rule, what it looks at (query by variable), and the ends of the slider.
+    """The slider for the probability of inclusion or the credibility level of single edges.
 
-    ``usual`` is the threshold of the default rule, which takes the place of the whole number nearest to it.
+    ``sure`` (query by variable) is what the rule compares with the threshold. ``usual`` is the threshold of the
+    default rule; it replaces the whole per cent nearest to it.
     """
 
     rule: str
@@ -52,51 +68,54 @@ class Slider:
 
     @classmethod
     def of(cls, posterior: Posterior) -> Slider:
-        """By inclusion where the prior has exact zeros, by credibility else; it starts at the default rule."""
+        """The slider of a posterior: by inclusion if the prior has exact zeros, else by credibility level."""
         included = posterior.inclusion_either.to_numpy()
         if np.isnan(included).any():
             rule, sure, floor = "level", posterior.sign_probability.to_numpy(), 50
         else:
             rule, sure, floor = "inclusion", included, 1
         whole = cls(rule, sure, floor, floor, usual(posterior, rule))
-        least = next((k for k in range(floor, LAST) if whole.at(k).sum() <= MOST), LAST)
+        least = next((k for k in range(floor, LAST_PLACE) if whole.at(k).sum() <= MOST_EDGES_ON_PAGE), LAST_PLACE)
         return cls(rule, sure, least, max(least, whole.usual_place), whole.usual)
 
     @property
     def usual_place(self) -> int:
-        """Where the default rule is."""
+        """The place of the default rule, in per cent."""
         return round(100 * self.usual)
 
     def threshold(self, percent: int) -> float:
-        """That of a place of the slider."""
+        """The threshold at a place of the slider."""
         return self.usual if percent == self.usual_place else percent / 100
 
     def at(self, percent: int) -> selection.Mask:
-        """Which pairs pass."""
+        """Which pairs pass at a place of the slider (query by variable)."""
         return self.passing(self.sure, percent)
 
     def shown(self, edges: pd.DataFrame, percent: int) -> selection.Mask:
-        """Which rows of the table pass."""
+        """Which rows of a table of edges pass at a place of the slider."""
         return self.passing(edges["sure"].to_numpy(), percent)
 
     def passing(self, sure: Array, percent: int) -> selection.Mask:
-        """What the rule selects."""
+        """Which of these values pass the rule at a place of the slider."""
         by = selection.by_inclusion if self.rule == "inclusion" else selection.by_level
         return by(sure, self.threshold(percent))
 
     def on_page(self) -> selection.Mask:
-        """The pairs that pass at the least place; if those are too many still, the surest of them."""
+        """The pairs that pass at the least place of the slider; only the surest if those are too many."""
         mask = self.at(self.least)
-        return mask if mask.sum() <= MOST else surest(self.sure, MOST)
+        return mask if mask.sum() <= MOST_EDGES_ON_PAGE else surest(self.sure, MOST_EDGES_ON_PAGE)
 
     def stages(self) -> list[int]:
         """Places at which the picture is laid out anew, ascending."""
-        return thinning(range(self.least, LAST + 1), lambda k: int(self.at(k).sum()), self.start)
+        return thinning(range(self.least, LAST_PLACE + 1), lambda k: int(self.at(k).sum()), self.start)
 
 
 @dataclass(frozen=True, eq=False)
 class Share:
-    """The largest expected share of wrong calls: from which place on each pair is selected (query by variable)."""
+    """The slider for the expected false discovery rate of all edges shown.
+
+    ``enters`` (query by variable) is the place from which on a pair is selected.
+    """
 
     enters: npt.NDArray[np.intp]
     last: int
@@ -104,17 +123,17 @@ class Share:
 
     @classmethod
     def of(cls, posterior: Posterior, others: selection.Mask) -> Share | None:
-        """As far as the page holds its edges beside the ``others``; None if it does not even hold the surest."""
+        """The slider up to where the page holds its edges and the ``others``; None if one per cent is too many."""
         enters = entries(posterior.sign_probability.to_numpy())
-        fits = [k for k in range(1, LAST_SHARE + 1) if np.sum(others | (enters <= k)) <= MOST]
-        return cls(enters, fits[-1], min(fits[-1], FIRST_SHARE)) if fits else None
+        fits = [k for k in range(1, LAST_RATE + 1) if np.sum(others | (enters <= k)) <= MOST_EDGES_ON_PAGE]
+        return cls(enters, fits[-1], min(fits[-1], START_RATE)) if fits else None
 
     def on_page(self) -> selection.Mask:
-        """The pairs that are selected at the last place."""
+        """The pairs that are selected at the last place of the slider."""
         return self.enters <= self.last
 
     def shown(self, edges: pd.DataFrame, percent: int) -> selection.Mask:
-        """Which rows of the table are selected."""
+        """Which rows of a table of edges are selected at a place of the slider."""
         return np.asarray(edges["enters"].to_numpy() <= percent)
 
     def stages(self) -> list[int]:
@@ -126,25 +145,25 @@ class Share:
 def entries(probability: Array) -> npt.NDArray[np.intp]:
     """The least whole per cent at which ``edges(fdr=...)`` selects a pair; beyond the slider if it never does.
 
-    A rule of its kind takes pairs in one order, so those that a page cannot hold need not be looked at.
+    The rule takes pairs in one order, the surest first, so only as many as a page holds are examined.
     """
-    found = np.full(probability.shape, LAST_SHARE + 1)
-    near = surest(probability, MOST + 1)
-    for percent in range(LAST_SHARE, 0, -1):
+    found = np.full(probability.shape, LAST_RATE + 1)
+    near = surest(probability, MOST_EDGES_ON_PAGE + 1)
+    for percent in range(LAST_RATE, 0, -1):
         chosen = selection.by_false_sign_rate(probability[near], percent / 100)
         found[near] = np.where(chosen, percent, found[near])
     return found
 
 
 def surest(sure: Array, most: int) -> selection.Mask:
-    """So many pairs, those that come first among equals."""
+    """A mask of the surest pairs, at most so many; among equals, those that come first."""
     mask = np.zeros(sure.size, dtype=bool)
     mask[np.argsort(1.0 - sure, axis=None, kind="stable")[:most]] = True
     return mask.reshape(sure.shape)
 
 
 def thinning(places: Iterable[int], count: Callable[[int], int], start: int) -> list[int]:
-    """The first place, those where half of the edges of the last one found are gone, and the start."""
+    """The first place, each later one with at most half the edges of the one found before it, and the start."""
     first, *others = places
     found = [first]
     for k in others:
@@ -154,36 +173,30 @@ def thinning(places: Iterable[int], count: Callable[[int], int], start: int) -> 
 
 
 def edges_on_page(posterior: Posterior, slider: Slider, share: Share | None) -> pd.DataFrame:
-    """The table of edges, surest first, with ``sure`` and ``enters``, what the slider looks at."""
+    """The table of edges, surest first, with ``sure`` and ``enters``, which the sliders compare."""
     inside = slider.on_page()
     i, j = np.nonzero(inside if share is None else inside | share.on_page())
     edges = posterior.edges_at(i, j)
     where = positions(posterior, edges)
-    enters = LAST_SHARE + 1 if share is None else share.enters[where]
+    enters = LAST_RATE + 1 if share is None else share.enters[where]
     likely = {"inclusion": slider.sure[where]} if slider.rule == "inclusion" else {}
     return edges.assign(sure=slider.sure[where], enters=enters, **likely)
 
 
 def positions(posterior: Posterior, edges: pd.DataFrame) -> tuple[npt.NDArray[np.intp], ...]:
-    """Of the edges of a table: rows and columns in a matrix like ``W12``."""
+    """The rows and columns of edges in a matrix (query by variable) like ``W12``."""
     ends = (posterior.query, edges["query"]), (posterior.variables, edges["variable"])
     places = (({name: k for k, name in enumerate(names)}, end) for names, end in ends)
     return tuple(np.array([place[name] for name in end], dtype=np.intp) for place, end in places)
 
 
-INCH = 96.0
-FONT = {True: 14.0, False: 12.0}
-# Smaller pictures are not blown up: names keep about the size of the text around them.
-SMALLEST = (760.0, 400.0)
-MARGIN = 14.0
-# Of a page at a desk; in a picture that is shrunk to it, names of the query stay legible.
-WIDTH = 1100.0
+# The picture ------------------------------------------------------------------------------------------------
 
 
 def draw(
     posterior: Posterior, slider: Slider, share: Share | None, edges: pd.DataFrame, inner: pd.DataFrame
 ) -> dict[str, Any]:
-    """Nodes (query first), lines (edges, then those among the query), and where nodes are at every stage."""
+    """The picture: nodes (query first), lines (edges, then those among the query), and a layout per stage."""
     names = [*posterior.query, *dict.fromkeys(edges["variable"])]
     boxes = {name: box(short(name), k < len(posterior.query)) for k, name in enumerate(names)}
     place = {name: k for k, name in enumerate(names)}
@@ -202,7 +215,7 @@ def draw(
         "stages": stages,
         "share_stages": share_stages,
         "view": start["view"],
-        "grow": round(max(1.0, start["view"][2] / WIDTH), 2),
+        "grow": round(max(1.0, start["view"][2] / PAGE_WIDTH), 2),
     }
 
 
@@ -213,19 +226,19 @@ def stage(
     boxes: dict[Any, tuple[float, float]],
     place: dict[Any, int],
 ) -> dict[str, Any]:
-    """The layout for the edges seen at a place of the slider: where nodes are, and the view around them."""
+    """The layout at a place of the slider: positions of the nodes, and the view around them."""
     neighbours = seen.groupby("variable", sort=False)["query"].agg(list).to_dict()
     where = layout.place(query, neighbours, boxes)
-    centre = {place[name]: INCH * np.array([x, -y]) for name, (x, y) in where.items()}
-    size = INCH * np.array([boxes[name] for name in where])
+    centre = {place[name]: PIXELS_PER_INCH * np.array([x, -y]) for name, (x, y) in where.items()}
+    size = PIXELS_PER_INCH * np.array([boxes[name] for name in where])
     at = {str(k): [round(float(x), 1), round(float(y), 1)] for k, (x, y) in centre.items()}
     return {"place": percent, "at": at, "view": view(np.array(list(centre.values())), size)}
 
 
 def view(centre: Array, size: Array) -> list[float]:
-    """Left, top, width and height of what holds all boxes."""
-    low, high = (centre - size / 2).min(axis=0) - MARGIN, (centre + size / 2).max(axis=0) + MARGIN
-    whole = np.maximum(high - low, SMALLEST)
+    """Left, top, width and height of a view that holds all boxes."""
+    low, high = (centre - size / 2).min(axis=0) - VIEW_MARGIN, (centre + size / 2).max(axis=0) + VIEW_MARGIN
+    whole = np.maximum(high - low, SMALLEST_VIEW)
     corner = (low + high - whole) / 2
     return [round(float(value), 1) for value in (*corner, *whole)]
 
@@ -237,29 +250,29 @@ def nodes(
     stages: list[dict[str, Any]],
     visible: set[int],
 ) -> list[dict[str, Any]]:
-    """Where each stands at the first stage, that of the start; those that come later, where they first will."""
+    """The nodes, each at its position in the first of the stages that has it; the first stage is the start."""
     found = []
     for k, name in enumerate(names):
         x, y = next(one["at"][str(k)] for one in stages if str(k) in one["at"])
-        w, h = (round(INCH * side, 1) for side in boxes[name])
+        w, h = (round(PIXELS_PER_INCH * side, 1) for side in boxes[name])
         known = {"number": k, "name": str(name), "short": short(name), "query": k < p}
         found.append(known | {"out": k >= p and k not in visible, "x": x, "y": y, "w": w, "h": h})
     return found
 
 
 def line(ends: tuple[int, int], strength: float, shown: bool) -> dict[str, Any]:
-    """From node to node; the sign is that of the partial correlation."""
+    """A line between two nodes; its sign is that of the partial correlation."""
     return {"ends": ends, "positive": strength > 0, "width": round(1.2 + 4.5 * abs(strength), 2), "out": not shown}
 
 
 def strength(edges: pd.DataFrame) -> Array:
-    """The size of weights against the largest, with the sign of the partial correlation."""
+    """The weights relative to the largest, with the sign of the partial correlation."""
     weight = edges["weight"].to_numpy(dtype=float)
     return -weight / max(float(np.abs(weight).max(initial=0.0)), np.finfo(float).tiny)
 
 
 def box(text: str, is_query: bool) -> tuple[float, float]:
-    """Width and height in inches; readers have fonts of their own, so letters are counted, wide ones twice."""
+    """Width and height of a name in inches, estimated from its letters, as the fonts of readers are unknown."""
     wide = sum(1.7 if unicodedata.east_asian_width(letter) in "WF" else 1.0 for letter in text)
-    em = FONT[is_query] / INCH
-    return (0.7 if is_query else 0.61) * em * wide + 14 / INCH, 1.65 * em
+    em = FONT_PIXELS[is_query] / PIXELS_PER_INCH
+    return (0.7 if is_query else 0.61) * em * wide + 14 / PIXELS_PER_INCH, 1.65 * em

@@ -53,7 +53,7 @@ const drawCurves = (() => {
   function autocorrelation({ draws, autocorrelation: coded }, colours) {
     const curves = coded.map((chain) => within(chain, -1, 1)), bound = 2 / Math.sqrt(draws);
     const x = across(0, Math.max(curves[0].length - 1, 1)), y = upwards(-0.25, 1).clamp(true);
-    const [made, svg] = figure("Autocorrelation by lag; grey: as if independent", x, y);
+    const [made, svg] = figure("Autocorrelation by lag; grey: range for independent draws", x, y);
     svg.insert("rect", "g").attr("class", "band").attr("x", LEFT).attr("width", W - RIGHT - LEFT)
       .attr("y", y(bound)).attr("height", y(-bound) - y(bound));
     chains(svg, curves, colours, x, y);

@@ -1,7 +1,7 @@
-// The page is whole without this file: the picture and the table of the default rule are plain SVG and HTML. Here the
-// slider, the search and clicks hide, show and move what is there. D3 is for what it is good at: zoom, motion, scales
-// and axes. A force layout in the browser would place nodes differently at every visit, so places come with the page.
-// Names reach the page by textContent alone.
+// The page is complete without this file: the picture and the table of the default rule are plain SVG and HTML. Here
+// the slider, the search and clicks hide, show and move their elements. D3 does zoom, motion, scales and axes. A force
+// layout in the browser would place nodes differently at every visit, so positions are part of the page. Names are
+// inserted by textContent alone.
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
@@ -17,7 +17,7 @@
   const rowOf = (k) => (k < count ? rows[k] : innerRows[k - count]);
   const ends = data.ends, edges = data.edges;
   const words = data.names.map((name) => name.toLowerCase());
-  // Two meanings of the slider: how sure each edge must be, and the share of wrong ones that is put up with.
+  // Two meanings of the slider: how sure each edge must be, and the false discovery rate of all.
   const meanings = {
     sure: { min: slider.min, max: slider.max, value: slider.value, stages: data.stages },
     share: data.share && { min: 1, max: data.share.last, value: data.share.start, stages: data.share.stages },
@@ -33,7 +33,7 @@
   const sureEnough = (k, least) => (data.rule === "inclusion" ? data.sure[k] >= least : data.sure[k] > (1 + least) / 2);
   const passes = (k) => (meaning === "share" ? data.enters[k] <= Number(slider.value) : sureEnough(k, threshold()));
   const found = (k, text) => ends[k].some((end) => words[end].includes(text));
-  // The probability that an edge is called wrongly: that it is not there, or (by share) has the other sign.
+  // The probability that an edge is wrong: that it is absent, or (by false discovery rate) has the other sign.
   const wrong = (k) => 1 - (meaning === "share" ? edges.sign_probability[k] : data.sure[k]);
 
   function mean(next) {
@@ -79,8 +79,8 @@
     const strong = document.createElement("b");
     strong.textContent = text ? `${matching} of ${passing} ${plural}` : `${passing.toLocaleString("en")} ${plural}`;
     const there = data.rule === "inclusion", byShare = meaning === "share";
-    const kind = byShare ? `with an expected share of wrong ${there ? "ones" : "signs"} of at most` : there ? "with a probability of at least" : "at credibility level";
-    const call = !there ? "to have the other sign" : byShare ? "not to be there, or to have the other sign" : "not to be there";
+    const kind = byShare ? `with an expected false ${there ? "discovery" : "sign"} rate of at most` : there ? "with a probability of at least" : "at credibility level";
+    const call = !there ? "to have the other sign" : byShare ? "to be absent, or to have the other sign" : "to be absent";
     const few = errors < 0.05 ? "Fewer than 0.1" : `About ${errors.toFixed(errors < 10 ? 1 : 0)}`;
     const expected = passing ? ` ${few} of them can be expected ${call}.` : "";
     byId("count").replaceChildren(strong, ` ${kind} ${percent}${text ? ", with this name" : ""}.${text ? "" : expected}`);
@@ -93,7 +93,7 @@
   const places = nodes.map((node) => node.getAttribute("transform").match(/-?[\d.]+/g).map(Number));
   const still = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 
-  // In a crowd, names that are asked for (the query, and what the search finds) are drawn larger than their place.
+  // In a large picture, names of the query and those that the search finds are drawn larger than their boxes.
   const faces = nodes.map((node) => node.querySelector(".face"));
   let large = new Set();
   function grow() {
@@ -109,7 +109,7 @@
   }
 
   function moveTo(next) {
-    const first = stage === null; // the page came with its nodes in place
+    const first = stage === null; // the nodes of the page are in place already
     if (first || next === stage) { stage = next; return; }
     stage = next;
     const from = places.map((place) => place.slice());
@@ -139,7 +139,7 @@
   function makeZoomable() {
     const scene = d3.select("#scene");
     zoom = d3.zoom().scaleExtent([0.5, 20])
-      // The wheel scrolls the page, and one finger too, unless one asks for more.
+      // The wheel and one finger scroll the page; the wheel with Ctrl, or two fingers, zoom the picture.
       .filter((event) => (event.type === "wheel" ? event.ctrlKey || event.metaKey : event.touches ? event.touches.length > 1 : !event.button))
       .on("zoom", (event) => { scene.attr("transform", event.transform); grow(); });
     const picture = d3.select(network).call(zoom).on("dblclick.zoom", null);
@@ -243,7 +243,7 @@
     link.click();
   }
 
-  // At once --------------------------------------------------------------------------------------------------------
+  // Start ----------------------------------------------------------------------------------------------------------
 
   slider.addEventListener("input", update);
   search.addEventListener("input", update);
@@ -269,7 +269,7 @@
   makeZoomable();
   update();
   window.addEventListener("resize", grow);
-  const frame = document.querySelector(".frame"); // narrower than the picture on a telephone: its middle first
+  const frame = document.querySelector(".frame"); // narrower than the picture on a phone: show its middle first
   frame.scrollLeft = (frame.scrollWidth - frame.clientWidth) / 2;
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
 })();
