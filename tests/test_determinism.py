@@ -89,7 +89,7 @@ def test_so_does_every_backend(backend):
 @pytest.mark.parametrize("every", [0.0, 1e9], ids=["after every sweep", "never"])
 def test_so_does_every_rhythm_of_snapshots(every, tmp_path, monkeypatch):
     monkeypatch.setattr(run_folder, "SECONDS_BETWEEN_SNAPSHOTS", every)
-    monkeypatch.setattr(snapshots, "COST", 0.0)
+    monkeypatch.setattr(snapshots, "LEAST_INTERVAL_PER_SECOND_SPENT", 0.0)
     assert_same([fit(3, checkpoint=tmp_path / "run")], [fit(3)])
 
 

@@ -83,7 +83,7 @@ def in_a_child(work):
 def test_a_run_killed_at_random_moments_is_the_run_that_was_not(kind, keep, prior, tmp_path, monkeypatch):
     """At least seven kills each, in both phases, of a real process that takes snapshots half of the time."""
     monkeypatch.setattr(run_folder, "SECONDS_BETWEEN_SNAPSHOTS", 0.0)
-    monkeypatch.setattr(snapshots, "COST", 1.0)
+    monkeypatch.setattr(snapshots, "LEAST_INTERVAL_PER_SECOND_SPENT", 1.0)
     options = {"keep": keep, "prior": prior, "warmup": 300, "draws": 150}
     whole, folder = fitted(kind, **options), tmp_path / "run"
     rng, phases, kills = np.random.default_rng(4), set(), 0
@@ -230,7 +230,7 @@ def test_a_run_under_way_can_be_read_as_far_as_it_is(kind, tmp_path, monkeypatch
     assert partial.edges(all=True).equals(short.edges(all=True).drop(columns="inclusion_other"))
     seen = mb.status(folder)
     assert seen.chains["draws"].tolist() == [25, 25]
-    assert "stopped, 79% of all sweeps done, 25 draws in every chain; worst R-hat so far" in seen.sentence
+    assert "stopped, 79% of all iterations done, 25 draws in every chain; worst R-hat so far" in seen.sentence
     assert seen.rhat > 0.9
 
 
@@ -254,11 +254,11 @@ def test_what_cannot_be_read_yet_says_how_far_it_is(tmp_path):
     folder = tmp_path / "run"
     same(fitted(checkpoint=folder, keep="summary"), resumed(folder))
     (folder / "chain-1.sampling.npz").unlink()
-    with pytest.raises(ValueError, match="cannot be read yet: stopped, 71% of all sweeps done, 0 draws"):
+    with pytest.raises(ValueError, match="cannot be read yet: stopped, 71% of all iterations done, 0 draws"):
         mb.load(folder)
     for file in folder.glob("chain-*.npz"):
         file.unlink()
-    with pytest.raises(ValueError, match="stopped, 0% of all sweeps done, 0 draws"):
+    with pytest.raises(ValueError, match="stopped, 0% of all iterations done, 0 draws"):
         mb.load(folder)
 
 

@@ -129,7 +129,7 @@ def test_the_slider_can_mean_the_false_discovery_rate(seen, names, posterior):
         for label in seen.find_elements("css selector", ".slide .by-sure, .slide .by-share")
         if label.is_displayed()
     ]
-    assert visible[0].startswith("Show as many edges as leave the expected share")
+    assert visible[0].startswith("Show as many edges as keep the expected false discovery rate")
     one(seen, "#slider").send_keys("\ue012")
     assert one(seen, "#level").text == "48 %"
     one(seen, "input[value=sure]").click()
