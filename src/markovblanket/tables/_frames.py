@@ -252,7 +252,8 @@ def text_frame(path: Path, separator: str, missing: Collection[str]) -> Any:
     import pandas as pd
 
     options: dict[str, Any] = {"sep": separator, "keep_default_na": False, "low_memory": False}
-    options["float_precision"] = "round_trip"  # the same numbers as in a frame, to the last digit
+    if int(pd.__version__.partition(".")[0]) < 3:  # later versions read every digit without being asked
+        options["float_precision"] = "round_trip"
     try:
         with opened(path) as file:
             header = pd.read_csv(file, header=None, nrows=1, dtype=str, **options).iloc[0].str.strip().tolist()
