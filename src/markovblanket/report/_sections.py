@@ -95,7 +95,14 @@ def convergence(posterior: Posterior) -> dict[str, Any]:
         rows.append({"label": label, **row.to_dict(), "smallest": smallest, "good": good})
     spent = [(EFFORT.get(str(name), str(name)), row) for name, row in found.effort.iterrows()]
     effort = [{"label": label, **row.to_dict()} for label, row in spent if row["max"] > 0]
-    return {"problems": found.problems, "rows": rows, "max_rhat": MAX_RHAT, "least": least, "effort": effort}
+    return {
+        "verdict": found.verdict,
+        "problems": found.problems,
+        "rows": rows,
+        "max_rhat": MAX_RHAT,
+        "least": least,
+        "effort": effort,
+    }
 
 
 def checks(posterior: Posterior) -> dict[str, Any] | None:
