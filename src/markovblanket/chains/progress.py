@@ -5,7 +5,8 @@ thread of the parent reads the file and redraws the bars. A chain on another mac
 
 While they sample, chains also write mean and variance of a few quantities over each 32nd part of their draws. From
 these the parent computes the plain R-hat of half chains (Gelman et al. 2013, section 11.4) of the draws so far: an
-early sign of how well the chains agree. Convergence is judged from all draws, when the run is complete.
+early sign of how well the chains agree. Convergence is judged from all draws, when the run is complete. (Bars in
+notebooks are drawn by hand: one area for all chains needs no widgets.)
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ The memory of a chain is O(pq), whatever its length. Weights are summed as diffe
 centre that all chains share, so sums of squares do not cancel, and those of chains and of halves can be added. The
 histogram has bins of equal width about the same centre; exact zeros are in none of them. Centre and width come
 from the moments of the warm-up. For R-hat and effective sample sizes, :class:`Layout` divides a chain into halves
-and into batches.
+and into batches. Written by hand: quantile sketches of libraries take one number at a time, and have no exact
+signs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Univariate slice-sampling updates for scalars whose distribution is not a standard one."""
+"""Univariate slice-sampling updates for scalars whose distribution is not a standard one.
+
+Written by hand: a step takes a state and a generator and keeps nothing, which samplers in libraries do not offer.
+"""
 
 from __future__ import annotations
 
