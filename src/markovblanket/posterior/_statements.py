@@ -1,6 +1,6 @@
 """Statements about edges: their grammar, a parser, and their probabilities and values over the draws.
 
-The parser is written by hand, since a name may hold any character, and general parsers would need it quoted. Text is
+The parser is written by hand: a name may hold any character, and general parsers would need it quoted. Text is
 parsed by this grammar, and never evaluated by Python::
 
     statement   =  comparison { "and" comparison }
