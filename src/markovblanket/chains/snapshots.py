@@ -227,7 +227,7 @@ class Silent:
         """None: there is no snapshot."""
 
     def __call__(self, record: Callable[[], Record], now: bool = False) -> None:
-        """Do nothing, between iterations."""
+        """Write nothing: a run without snapshots goes on."""
 
     def at_the_latest(self, record: Callable[[], Record]) -> AbstractContextManager[None]:
         """A context that does nothing when a run is ended."""

@@ -184,7 +184,7 @@ class EntryStore(MemoryStore):
     columns: npt.NDArray[np.intp]
 
     def append(self, draw: Draw) -> None:
-        """Take the next draw."""
+        """Take the chosen entries of the next draw."""
         self.take({"weight": draw.W12[0, self.columns]}, None)
 
 
@@ -197,7 +197,7 @@ class KeepEntries:
     watches: bool = field(default=False, init=False)
 
     def stores(self, chains: Sequence[Chain]) -> list[EntryStore]:
-        """One for each chain."""
+        """A store of the chosen entries for each chain."""
         return [EntryStore(self.draws, self.columns) for _ in chains]
 
     def gather(self, records: list[Record]) -> Record:
