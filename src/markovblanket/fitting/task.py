@@ -164,7 +164,7 @@ def _held(checkpoint: str | Path | None) -> AbstractContextManager[RunFolder | N
 def described(made: ModelData, parts: Mapping[str, Any]) -> dict[str, Any]:
     """Settings from which a fit can be repeated, except for its schedule and seed."""
     p, q = made.scatter.S12.shape
-    size = {"n": made.scatter.n, "p": p, "q": q, "sha256": made.fingerprint}
+    size = {"n": made.table.n or made.scatter.n, "p": p, "q": q, "sha256": made.fingerprint}
     by_role = {role: _described_part(part) for role, part in parts.items()}
     return {"data": size, "margins": made.margins, **by_role, "versions": dict(_versions())}
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,8 @@ from markovblanket.contracts import Array, ChainState, Columns, Draw, Hyper, Pro
 from markovblanket.model import _block_columns
 from markovblanket.model._block_columns import WITH_QUERY, WITHOUT_QUERY, Block, Law
 from markovblanket.model._block_relocation import relocate
-from markovblanket.model.scatter import Factored
+from markovblanket.model.rest_prior import RestPrior
+from markovblanket.model.scatter import Factored, inverse_diagonal, rotated
 from markovblanket.priors.spike_slab import SpikeSlab, draw_rows
 
 Indices = npt.NDArray[np.intp]
@@ -284,6 +286,17 @@ class BlockScatter(Factored):
     """Scatter of a widened block, whose factor need not have orthogonal rows."""
 
     Y: Array
+
+    @cached_property
+    def rest_prior(self) -> RestPrior:
+        """Prior of ``W22.1`` of largest marginal likelihood."""
+        sizes = np.linalg.eigvalsh(self.F @ self.F.T)
+        return RestPrior.fitted(np.maximum(sizes, 0.0), self.F.shape[1], self.n)
+
+    @cached_property
+    def inverse_diagonal(self) -> Array:
+        """Diagonal of ``(S22 + r I)^-1``; of a factor whose rows are rotated so that they are orthogonal."""
+        return inverse_diagonal(rotated(self.F), self.rest_prior.ridge)
 
     @property
     def S12(self) -> Array:
