@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 
 from markovblanket.chains import snapshots
-from markovblanket.chains.run import SAMPLING, WARMUP, Schedule, still_kept
+from markovblanket.chains.run import SAMPLING, SCOUTING, WARMUP, Schedule, Scouting, still_kept
 from markovblanket.chains.snapshots import Record, Saver, part
 from markovblanket.chains.stores import EFFORT, KeepDraws, MemoryStore
 from markovblanket.contracts import Array
+from markovblanket.fitting.candidates import scouted
 from markovblanket.fitting.estimate import AUTO
 from markovblanket.fitting.run_folder import RunFolder
 from markovblanket.fitting.task import Task, schedule_in
@@ -91,7 +92,10 @@ def load(path: str | Path) -> Posterior:
         raise ValueError(f"{run.path} cannot be read yet: {seen.sentence}")
     saver = run.saver(run.plan_of_one_run())
     stores = [_drawn(saver, chain, task.schedule) for chain in range(task.chains)]
-    return task.posterior(KeepDraws(least).gather([store.first(least) for store in stores]))
+    arrays = KeepDraws(least).gather([store.first(least) for store in stores])
+    if isinstance(task.sampler, Scouting):
+        arrays["candidates"] = scouted(task.sampler, saver, task.chains)
+    return task.posterior(arrays)
 
 
 def _drawn(saver: Saver, chain: int, schedule: Schedule) -> MemoryStore:
