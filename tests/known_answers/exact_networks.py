@@ -16,8 +16,8 @@ pair to pair. A graph says which of these entries are not zero. For each graph
 
 The whole network (R empty) needs nothing else. Single out one variable: its column w and its pivot
 ``g = w_ii - w' W11^-1 w`` enter as ``g^(n/2) exp(-b_ii g / 2)``, a constant once g is integrated, and as
-``exp(-w's - b_ii w' W11^-1 w / 2)``. So the other entries have exactly the law of the block model whose rest is that
-variable. Any variable may be the one that is singled out, which is how the answers are checked against themselves.
+``exp(-w's - b_ii w' W11^-1 w / 2)``. So the other entries have exactly the law of the block model whose rest is
+that variable. Any variable may be singled out, which is how the answers are checked against themselves.
 
 The points come in independent scrambles, and the spread between them gives the error of every answer.
 """
@@ -33,7 +33,7 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, logsumexp, stdtrit
-from scipy.stats import qmc, t
+from scipy.stats import qmc
 
 from known_answers.exact import Array
 
@@ -66,7 +66,7 @@ class Exact:
 
 @dataclass(frozen=True)
 class Model:
-    """The density of the first ``P`` variables against the others; ``pi`` and ``v`` are d x d, one entry a pair."""
+    """The density for a block of the first ``P`` variables; ``pi`` and ``v`` are d x d, one entry a pair."""
 
     n: float
     S: Array
@@ -213,34 +213,36 @@ class Importance:
         """With these moments, the covariance somewhat widened by the Student tails."""
         return cls(mean, np.linalg.cholesky(cov))
 
-    def weighted(self, f: LogDensity, uniform: Array) -> tuple[Array, Array]:
+    def weighted(self, f: LogDensity, z: Array) -> tuple[Array, Array]:
         """The points, and the logarithms of density over importance density."""
-        z = stdtrit(TAIL, uniform[:, : len(self.mean)])
-        log_q = t.logpdf(z, TAIL).sum(1) - np.log(np.diag(self.factor)).sum()
+        z = z[:, : len(self.mean)]
+        log_q = -(TAIL + 1) / 2 * np.log1p(z**2 / TAIL).sum(1) - np.log(np.diag(self.factor)).sum()
+        each = gammaln((TAIL + 1) / 2) - gammaln(TAIL / 2) - math.log(TAIL * math.pi) / 2
         theta = self.mean + z @ self.factor.T
-        return theta, f(theta) - log_q
+        return theta, f(theta) - log_q - len(self.mean) * each
 
-    def refined(self, f: LogDensity, uniform: Array) -> Importance:
+    def refined(self, f: LogDensity, z: Array) -> Importance:
         """With the moments that its own points give."""
-        theta, log_weight = self.weighted(f, uniform)
+        theta, log_weight = self.weighted(f, z)
         w = np.exp(log_weight - log_weight.max())
         w /= w.sum()
         mean = w @ theta
         return Importance.of(mean, (w[:, None] * (theta - mean)).T @ (theta - mean))
 
 
-def sobol(dimension: int, log2: int, seed: int) -> Array:
-    """Scrambled Sobol points, away from the ends by less than any of them counts."""
-    return np.clip(qmc.Sobol(dimension, scramble=True, seed=seed).random_base2(log2), 1e-10, 1 - 1e-10)
+def student(dimension: int, log2: int, seed: int) -> Array:
+    """Independent Student coordinates at scrambled Sobol points, the same for all graphs."""
+    uniform = qmc.Sobol(dimension, scramble=True, seed=seed).random_base2(log2)
+    return np.asarray(stdtrit(TAIL, np.clip(uniform, 1e-12, 1 - 1e-12)))
 
 
 def integrate(model: Model, log2: int, scrambles: int) -> tuple[Graph, Array, Array, Array]:
-    """Every graph; for every scramble and graph the log evidence, and given the graph the means of ``OneGraph``."""
+    """The graphs; by scramble and graph the log evidence and, given the graph, the means of ``OneGraph``."""
     graphs = np.array(list(model.graphs()))
     P, q = model.P, model.q
     dimension = P * (P + 1) // 2
-    pilots = [sobol(dimension, 9, 1000 + k) for k in range(2)]
-    points = np.concatenate([sobol(dimension, log2, k) for k in range(scrambles)])
+    pilots = [student(dimension, 9, 1000 + k) for k in range(2)]
+    points = np.concatenate([student(dimension, log2, k) for k in range(scrambles)])
     log_evidence = np.zeros((scrambles, len(graphs)))
     W, inner = np.zeros((scrambles, len(graphs), P, P + q)), np.zeros((scrambles, len(graphs), q))
     for g, graph in enumerate(graphs):
@@ -301,7 +303,7 @@ def block(
 def network(
     n: float, S: Array, pi: float | Array, v: float | Array, *, last: int = -1, log2: int = 10, scrambles: int = 8
 ) -> Exact:
-    """Inclusion probabilities and means of W, d x d, for d of 2 to 4, the column ``last`` integrated in closed form.
+    """Inclusion probabilities and means of W, d x d, d from 2 to 4, with column ``last`` in closed form.
 
     Every ``last`` gives the same answer by another integral.
     """
