@@ -133,7 +133,9 @@ class Task:
         """The plan that the folder of the run records: settings and names."""
         names = {"query": self.data.query, "variables": sha256_of_text(repr(self.data.rest))}
         named = None if self.keeping.named is None else self.keeping.named.tolist()
-        return {**names, **self._settings, "keep": self.keeping.settings_in(folder.path), "named": named}
+        scouting = self.sampler.sweeps if isinstance(self.sampler, Scouting) else 0
+        keep = self.keeping.settings_in(folder.path)
+        return {**names, **self._settings, "keep": keep, "named": named, "scouting": scouting}
 
     def write_data(self, folder: RunFolder) -> None:
         """Write the data to the folder of the run, so that it can be resumed without the table."""
