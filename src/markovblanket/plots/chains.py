@@ -23,7 +23,7 @@ MOST_LAGS = 60
 
 
 def edge(posterior: Posterior, query: Any, variable: Any, *, axes: Any = None) -> Any:
-    """Draw density, trace and autocorrelation of the weight of one edge.
+    """Draw density, trace and autocorrelation of the partial correlation of one edge.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def density(draws: Array, *, ax: Axes | None = None) -> Axes:
         top = ax.get_ylim()[1]
         ax.vlines(0, 0, top * zero, color=QUERY, lw=4)
         ax.annotate(f"{zero:.0%} exactly 0", (0, top * zero), fontsize=7, color=QUERY, ha="left", va="bottom")
-    ax.set(xlabel="weight", yticks=[], ylim=(0, None))
+    ax.set(xlabel="partial correlation", yticks=[], ylim=(0, None))
     return plain(ax)
 
 
@@ -71,7 +71,7 @@ def trace(draws: Array, *, ax: Axes | None = None) -> Axes:
     ax = ax or plt.subplots(figsize=(3.5, 2.6), layout="constrained")[1]
     for k, chain in enumerate(draws):
         ax.plot(chain, color=CHAIN_COLOURS[k % len(CHAIN_COLOURS)], lw=0.5, alpha=0.8)
-    ax.set(xlabel="draw", ylabel="weight")
+    ax.set(xlabel="draw", ylabel="partial correlation")
     return plain(ax)
 
 
