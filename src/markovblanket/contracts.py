@@ -287,7 +287,9 @@ class Draw:
 
     ``W22_diagonal`` holds draws of the diagonal of ``W22``, each from its own marginal distribution (its entries
     need not be a joint draw); ``explained`` is the variance of each query variable that the rest explains;
-    ``latent`` holds the latent columns, if these are kept.
+    ``latent`` holds the latent columns, if these are kept. ``inclusion`` is p x (p + q), query variables first:
+    the conditional probability in this sweep that each pair's entry is not zero; None without exact zeros in both
+    blocks.
     """
 
     W11: Array
@@ -297,6 +299,7 @@ class Draw:
     hyper: Hyper
     info: SweepInfo
     latent: Array | None = None
+    inclusion: Array | None = None
 
 
 class Sampler(Protocol[State]):
@@ -311,8 +314,8 @@ class Sampler(Protocol[State]):
     def derive(self, rng: np.random.Generator, state: State, info: SweepInfo) -> Draw:
         """Return the quantities to be kept of a state."""
 
-    def cross(self, state: State) -> Array:
-        """Return the cross block ``W12`` of a state."""
+    def partial_correlations(self, state: State) -> Array:
+        """Return the p x q partial correlations of a state; the diagonal of ``W22`` is at its conditional mean."""
 
 
 class Store(Protocol):

@@ -85,12 +85,6 @@ class Keeping:
             return posterior
         return replace(posterior, draws=storage.complete(Path(self.asked), posterior.datasets(), settings))
 
-    def keep_second_look(self, posterior: Posterior) -> Posterior:
-        """The posterior after a second look; on disk, the probabilities from that look are added."""
-        if self.kept == "disk":
-            storage.add(Path(self.asked), posterior.datasets(), posterior.settings)
-        return posterior
-
 
 def decide(
     keep: str | Path,

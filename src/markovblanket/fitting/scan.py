@@ -29,11 +29,11 @@ from markovblanket.fitting.data import fingerprint_of, from_mixed_table
 from markovblanket.fitting.estimate import chosen, problem_of
 from markovblanket.fitting.keep import Keeping
 from markovblanket.fitting.run_folder import RunFolder, seed_in
-from markovblanket.fitting.task import Task, described, require_second_look
+from markovblanket.fitting.task import Task, described
 from markovblanket.posterior import html
 from markovblanket.posterior.edges import graph
 from markovblanket.posterior.posterior import Posterior
-from markovblanket.posterior.summaries import likelier, take
+from markovblanket.posterior.summaries import take
 from markovblanket.priors import PRIORS
 from markovblanket.solvers import SOLVERS
 from markovblanket.tables.columns import Column
@@ -52,7 +52,6 @@ NUMBERS = (
     "partial_correlation",
     "sign_probability",
     "inclusion",
-    "inclusion_other",
     "rhat",
     "ess",
 )
@@ -67,7 +66,6 @@ def scan(
     margins: str = "auto",
     kinds: Mapping[Any, Any] | None = None,
     solver: str | Solver = "dual",
-    second_look: bool | str = "auto",
     chains: int = 2,
     warmup: int = 500,
     draws: int = 1000,
@@ -90,8 +88,6 @@ def scan(
         The sets of query variables; every variable by itself if ``"each"``.
     prior, margins, kinds, solver, chains, warmup, draws, thin
         Options of each fit, as for :func:`estimate`.
-    second_look : bool or str
-        As for :func:`estimate`; but if ``queries="each"``, ``"auto"`` means no second look.
     seed : int, optional
         The same seed gives the same numbers, for any number of jobs and interruptions, and any backend.
     n_jobs : int, optional
@@ -118,9 +114,7 @@ def scan(
     """
     require_count("chains", chains, 1)
     require_jobs(n_jobs)
-    require_second_look(second_look)
     whole, sets = _understood(table, queries, margins, kinds)
-    again = False if isinstance(queries, str) and second_look == "auto" else second_look
     fits = Fits.of(
         whole,
         margins=margins,
@@ -128,7 +122,6 @@ def scan(
         solver=chosen(solver, SOLVERS, "solver", Solver),
         schedule=Schedule(warmup, draws, thin),
         chains=chains,
-        second_look=again,
     )
     with _opened(out, fits, sets, seed_in(out, checked_seed(seed))) as (seeds, files):
         found = fits.run(sets, seeds, n_jobs, files, progress)
@@ -213,7 +206,6 @@ class Fits:
     solver: Solver
     schedule: Schedule
     chains: int
-    second_look: bool | str
 
     @classmethod
     def of(cls, table: MixedTable, **options: Any) -> Fits:
@@ -267,9 +259,8 @@ class Fits:
                 keeping=Keeping("summary", "summary", "as asked"),
                 chains=self.chains,
                 seeds=np.random.SeedSequence(seed),
-                second_look=self.second_look,
             )
-            return task.looked_at_again(task.sampled(None, progress=False), None)
+            return task.sampled(None, progress=False)
 
 
 def _numbered(k: int, fits: Fits, query: tuple[Name, ...], seed: int, file: FitFile | None) -> tuple[int, Record]:
@@ -284,7 +275,7 @@ def _numbered(k: int, fits: Fits, query: tuple[Name, ...], seed: int, file: FitF
 def _record(posterior: Posterior, place: Mapping[Name, int]) -> Record:
     """The edges that are selected or likely, by positions in the table, and how well the chains agree."""
     selected = posterior.selected()
-    likely = posterior.inclusion_either.to_numpy() >= LEAST_INCLUSION_RECORDED
+    likely = posterior.inclusion.to_numpy() >= LEAST_INCLUSION_RECORDED
     i, j = np.nonzero(selected.to_numpy() | likely)
     edges = posterior.edges_at(i, j)
     edges["selected"] = [selected.at[pair] for pair in zip(edges["query"], edges["variable"], strict=True)]
@@ -337,7 +328,7 @@ def _plan(fits: Fits, sets: Sequence[tuple[Name, ...]], seeds: np.random.SeedSeq
         "queries": sha256_of_text(repr(sets)),
         "scan": len(sets),
     }
-    run_by = {"chains": fits.chains, "seed": str(seeds.entropy), "second_look": fits.second_look}
+    run_by = {"chains": fits.chains, "seed": str(seeds.entropy)}
     return {**settings, **asdict(fits.schedule), **names, **run_by, "keep": {"kept": "scan"}}
 
 
@@ -389,9 +380,8 @@ class Scan:
         Returns
         -------
         pandas.DataFrame
-            The columns of :meth:`Posterior.edges`, from the surest fit; ``inclusion_other`` is the largest
-            probability by any other fit; ``looks`` is the number of fits that estimate the edge, and ``ends``
-            the number of those that select it.
+            The columns of :meth:`Posterior.edges`, from the surest fit; ``looks`` is the number of fits that
+            estimate the edge, and ``ends`` the number of those that select it.
 
         References
         ----------
@@ -410,19 +400,16 @@ class Scan:
         return graph(list(asked), self.edges(rule))
 
     def _paired(self) -> pd.DataFrame:
-        """A row per recorded pair, from its surest fit, with the probability and the number of the other fits."""
+        """A row per recorded pair, from its surest fit, with the numbers of fits that estimate and select it."""
         pair = [frozenset(ends) for ends in zip(self.seen["query"], self.seen["variable"], strict=True)]
-        seen = self.seen.assign(pair=pair, likelier=likelier(self.seen))
-        best = ["selected", "likelier", "sign_probability"]
+        seen = self.seen.assign(pair=pair)
+        best = ["selected", "inclusion", "sign_probability"]
         seen = seen.sort_values(best, ascending=False, kind="stable", na_position="last")
         first = ~seen["pair"].duplicated()
-        known = seen[~first].groupby("pair")["likelier"].max()
         surest = seen[first].set_index("pair")
-        surest["inclusion_other"] = np.fmax(surest["inclusion_other"], known.reindex(surest.index))
         surest["ends"] = seen.groupby("pair")["selected"].sum()
         surest["looks"] = self._looks(surest)
-        dropped = ["selected", "likelier", "fit"]
-        return surest.drop(columns=dropped).reset_index(drop=True)
+        return surest.drop(columns=["selected", "fit"]).reset_index(drop=True)
 
     def _looks(self, pairs: pd.DataFrame) -> list[int]:
         """The number of fits that estimate each pair: those with either end as a query variable."""

@@ -141,6 +141,16 @@ def derive(rng: np.random.Generator, state: ChainState, info: SweepInfo, scatter
     return Draw(state.W11, state.W12, W22_diagonal, explained, state.hyper, info)
 
 
+def partial_correlations(state: ChainState, scatter: Scatter) -> Array:
+    """Return ``-w_ij / sqrt(w_ii w_jj)``, p x q, with the diagonal of ``W22`` at its conditional mean.
+
+    That mean is ``(S22 + r I)^-1_jj rest_degrees + (W21 U W12)_jj``; see :func:`derive`.
+    """
+    UW12 = np.linalg.solve(state.W11, state.W12)
+    W22_diagonal = scatter.inverse_diagonal * scatter.rest_degrees + np.einsum("ij,ij->j", UW12, state.W12)
+    return -state.W12 / np.sqrt(np.outer(np.diagonal(state.W11), W22_diagonal))
+
+
 @dataclass(frozen=True, slots=True)
 class Blanket:
     """Sampler of the Markov blanket model for a problem, to be run by :mod:`markovblanket.chains.run`."""
@@ -162,6 +172,6 @@ class Blanket:
             return draw
         return replace(draw, latent=latent.moving(state.columns))
 
-    def cross(self, state: ChainState) -> Array:
-        """Return the cross block ``W12`` of a state."""
-        return state.W12
+    def partial_correlations(self, state: ChainState) -> Array:
+        """Return the partial correlations by the function :func:`partial_correlations`."""
+        return partial_correlations(state, current_scatter(state, self.problem))

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from markovblanket.posterior.summaries import likelier
-
 SIGN_NOTE = "A negative weight is a positive partial correlation."
 # What a terminal in any encoding can show.
 PLAIN = str.maketrans({"−": "-", "–": "-"})
@@ -32,7 +30,7 @@ PARTIAL = Field("partial", "partial_correlation", lambda edge: signed(edge.parti
 WEIGHT = Field("weight", "weight", lambda edge: signed(edge.weight))
 INTERVAL = Field("95 % interval", "lower", lambda edge: f"{signed(edge.lower)} to {signed(edge.upper)}")
 P_SIGN = Field("P(sign)", "sign_probability", lambda edge: percent(edge.sign_probability))
-P_EDGE = Field("P(edge)", "inclusion", lambda edge: percent(edge.likelier))
+P_EDGE = Field("P(edge)", "inclusion", lambda edge: percent(edge.inclusion))
 RHAT = Field("R-hat", "rhat", lambda edge: rhat(edge.rhat))
 ESS = Field("ESS", "ess", lambda edge: number(edge.ess))
 
@@ -55,8 +53,7 @@ def number_fields(edges: pd.DataFrame, *, weight: bool = True, sign: bool = Fals
 
 def edge_rows(edges: pd.DataFrame, fields: Sequence[Field]) -> list[list[str]]:
     """The cells of an edge table as text, a list per edge."""
-    known = edges.assign(likelier=likelier(edges)) if has_probability(edges) else edges
-    return [[field.text(edge) for field in fields] for edge in known.itertuples()]
+    return [[field.text(edge) for field in fields] for edge in edges.itertuples()]
 
 
 def has_probability(edges: pd.DataFrame) -> bool:

@@ -117,18 +117,6 @@ def inclusion(edges: EdgeStatistics, exact_zeros: bool) -> Array:
     return share if exact_zeros or (share < 1).any() else np.full_like(share, np.nan)
 
 
-def as_dataset(inclusion_other: pd.DataFrame) -> xr.Dataset:
-    """Return inclusion probabilities as a data set, for a file; the inverse of :func:`as_frame`."""
-    names = {"query": list(inclusion_other.index), "variable": list(inclusion_other.columns)}
-    return xr.Dataset({"inclusion_other": (("query", "variable"), inclusion_other.to_numpy())}, coords=names)
-
-
-def as_frame(looked: xr.Dataset) -> pd.DataFrame:
-    """Return inclusion probabilities, query by variable, from a data set; the inverse of :func:`as_dataset`."""
-    names = (looked[axis].values.tolist() for axis in ("query", "variable"))
-    return pd.DataFrame(looked["inclusion_other"].values, *names)
-
-
 # Draws of single edges --------------------------------------------------------------------------------
 
 
@@ -248,7 +236,7 @@ class FromStreams:
         total = self._at("sum", i, j).sum(axis=(0, 1))
         lower, upper = self.quantiles(i, j, tails(level))
         columns = {
-            "weight": self._at("centre", i, j) + total / self._count,
+            "weight": total / self._count,
             "sd": np.sqrt(self._variance(i, j)),
             "lower": lower,
             "upper": upper,

@@ -49,9 +49,6 @@ class Posterior:
         What was asked: data, prior, solver, schedule, seed, what was kept and why, versions.
     streams : xarray.Dataset, optional
         Statistics of every edge that were streamed; None where every draw is in memory.
-    inclusion_other : pandas.DataFrame, optional
-        Probabilities of the likely edges, seen from their other ends: query by variable, missing where nobody
-        looked; None without a second look.
     """
 
     draws: xr.Dataset
@@ -59,7 +56,6 @@ class Posterior:
     observed: Observed
     settings: Mapping[str, Any]
     streams: xr.Dataset | None = None
-    inclusion_other: pd.DataFrame | None = None
 
     # What was drawn -----------------------------------------------------------------------------------
 
@@ -159,17 +155,11 @@ class Posterior:
         exact_zeros = self.settings.get("prior", {}).get("exact_zeros", False)
         return self._frame(edge_table.inclusion(self._edges, exact_zeros))
 
-    @property
-    def inclusion_either(self) -> pd.DataFrame:
-        """The larger of both ends' probabilities where a second look was taken, else :attr:`inclusion`."""
-        other = self.inclusion_other
-        return self.inclusion if other is None else self._frame(np.fmax(self.inclusion, other).to_numpy())
-
     def selected(
         self, level: float | None = None, *, fdr: float | None = None, inclusion: float | None = None
     ) -> pd.DataFrame:
         """Which pairs a rule selects, as in :meth:`edges`: query by variable, true or false."""
-        included = self.inclusion_either.to_numpy()
+        included = self.inclusion.to_numpy()
         known = None if np.isnan(included).any() else included
         probability = self.sign_probability.to_numpy()
         return self._frame(selection.select(probability, known, level=level, fdr=fdr, inclusion=inclusion))
@@ -186,7 +176,7 @@ class Posterior:
 
         Without a rule, if the prior has exact zeros: edges with a probability of inclusion of at least 1/2, or of
         less, if that makes the expected f-score larger and at most 30 % of the edges are expected to be false
-        (``markovblanket.posterior.selection.least_inclusion``); with a second look, the likelier end counts.
+        (``markovblanket.posterior.selection.least_inclusion``).
         Without exact zeros: edges whose 95 % interval excludes zero.
 
         Parameters
@@ -199,7 +189,7 @@ class Posterior:
             other sign; where it has none, every weight has a sign, true zeros included, and only wrong signs are
             counted.
         inclusion : float, optional
-            Instead: those whose probability of inclusion is at least this; with a second look, at either end.
+            Instead: those whose probability of inclusion is at least this.
         all : bool
             Instead: every pair.
 
@@ -208,8 +198,7 @@ class Posterior:
         pandas.DataFrame
             A row per edge: query, variable; mean ``weight``, ``sd``, and ``lower``, ``upper`` ends of the
             central interval at ``level`` (or 95 %); ``partial_correlation`` (mean); ``sign_probability`` of the
-            likelier sign; ``inclusion`` (missing if the prior has no exact zero), and with a second look
-            ``inclusion_other``, the same from the variable's own end, for likely edges; ``rhat``, bulk ``ess`` and
+            likelier sign; ``inclusion`` (missing if the prior has no exact zero); ``rhat``, bulk ``ess`` and
             ``ess_tail``, missing for an edge that is never included.
             With a summary, R-hat is the plain one of half chains (else ArviZ's, rank-normalised), ESS is that of
             the mean by batches, ``ess_tail`` is missing, and the interval is read off a histogram.
@@ -220,9 +209,7 @@ class Posterior:
     def edges_at(self, i: Positions, j: Positions, level: float = DEFAULT_LEVEL) -> pd.DataFrame:
         """The table of :meth:`edges` for any pairs: positions of query and of remaining variables."""
         table = self._edges.table(i, j, level)
-        for name, matrix in (("inclusion", self.inclusion), ("inclusion_other", self.inclusion_other)):
-            if matrix is not None:
-                table.insert(table.columns.get_loc("rhat"), name, matrix.to_numpy()[i, j])
+        table.insert(table.columns.get_loc("rhat"), "inclusion", self.inclusion.to_numpy()[i, j])
         return edge_table.surest_first({"query": take(self.query, i), "variable": take(self.variables, j)}, table)
 
     def query_edges(
@@ -390,8 +377,7 @@ class Posterior:
     def datasets(self) -> dict[str, xr.Dataset]:
         """The data sets of which this posterior is made, by name."""
         streams = {} if self.streams is None else {"streams": self.streams}
-        looked = {} if self.inclusion_other is None else {"looked": edge_table.as_dataset(self.inclusion_other)}
-        return {"draws": self.draws, "effort": self.effort, **self.observed.to_datasets(), **streams, **looked}
+        return {"draws": self.draws, "effort": self.effort, **self.observed.to_datasets(), **streams}
 
     # Inside -------------------------------------------------------------------------------------------
 
@@ -450,5 +436,4 @@ def load(path: str | Path) -> Posterior:
     """Read back what :meth:`Posterior.save` wrote."""
     groups, settings = storage.read(Path(path))
     observed = Observed.from_datasets(groups["table"], groups["latent"])
-    other = edge_table.as_frame(groups["looked"]) if "looked" in groups else None
-    return Posterior(groups["draws"], groups["effort"], observed, settings, groups.get("streams"), other)
+    return Posterior(groups["draws"], groups["effort"], observed, settings, groups.get("streams"))
