@@ -14,6 +14,7 @@ from markovblanket.plots._edges import plain
 from markovblanket.plots.network import shown
 from markovblanket.plots.style import POSITIVE, QUERY
 from markovblanket.posterior.diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN
+from markovblanket.posterior.edges import draws_of_edge
 from markovblanket.posterior.posterior import Posterior
 
 # Colours of chains, which colour-blind readers can tell apart.
@@ -39,7 +40,7 @@ def edge(posterior: Posterior, query: Any, variable: Any, *, axes: Any = None) -
     numpy.ndarray
         The three axes. The density is that of the nonzero draws; a bar shows the share of exact zeros.
     """
-    draws = posterior.edge_draws(query, variable).values
+    draws = partial_draws(posterior, query, variable)
     if axes is None:
         axes = plt.subplots(1, 3, figsize=(10, 2.6), layout="constrained")[1]
     density(draws, ax=axes[0])
@@ -47,6 +48,14 @@ def edge(posterior: Posterior, query: Any, variable: Any, *, axes: Any = None) -
     autocorrelation(draws, ax=axes[2])
     axes[0].set_title(f"{shown(query)} ~ {shown(variable)}", fontsize=9, loc="left")
     return axes
+
+
+def partial_draws(posterior: Posterior, query: Any, variable: Any) -> Array:
+    """Return the draws (chain, draw) of the partial correlation of one edge; an error if they were not kept."""
+    if variable in posterior.query:
+        rows, i, j = posterior.W11.values, *map(posterior.query.index, (query, variable))
+        return np.asarray(-rows[..., i, j] / np.sqrt(rows[..., i, i] * rows[..., j, j]))
+    return np.asarray(draws_of_edge(posterior.draws, query, variable, "partial_correlation").values, dtype=float)
 
 
 def density(draws: Array, *, ax: Axes | None = None) -> Axes:

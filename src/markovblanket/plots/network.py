@@ -162,7 +162,7 @@ def box(name: Any, is_query: bool) -> tuple[float, float]:
 
 def strength(edges: pd.DataFrame) -> Array:
     """Return the partial correlations relative to the largest, between -1 and 1."""
-    partial = edges["partial_correlation"].to_numpy(dtype=float)
+    partial = np.nan_to_num(edges["partial_correlation"].to_numpy(dtype=float))
     return partial / max(float(np.abs(partial).max(initial=0.0)), np.finfo(float).tiny)
 
 
