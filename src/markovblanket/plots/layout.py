@@ -26,9 +26,11 @@ BOX_SPACING = 0.08
 ELLIPSE_ASPECT = 0.7
 # With several query variables, neighbours lie within this angle of the direction away from the centre.
 FAN_HALF_ANGLE = math.radians(150)
-# Of whole networks: median length of an edge, and distance between connected components, in inches.
+# Of whole networks: median length of an edge and distance between connected components, in inches; how much wider
+# than high they are drawn.
 EDGE_LENGTH = 1.1
 COMPONENT_SPACING = 0.4
+WIDENING = 1.4
 
 
 # Blankets -----------------------------------------------------------------------------------------------------
@@ -207,12 +209,21 @@ def _component(
     ring.add_edges_from((name, other) for name in names for other in graph[name])
     start = nx.circular_layout(ring)
     springs = nx.spring_layout(ring, pos=start, iterations=200, scale=None, k=1 / math.sqrt(len(ring)))
-    centre = np.array([springs[name] for name in ring])
-    steps = np.array([springs[a] - springs[b] for a, b in ring.edges])
+    centre = _lying(np.array([springs[name] for name in ring]))
+    place = dict(zip(ring, centre, strict=True))
+    steps = np.array([place[a] - place[b] for a, b in ring.edges])
     centre *= EDGE_LENGTH / np.median(np.linalg.norm(steps, axis=1))
     where = apart(dict(zip(ring, centre, strict=True)), boxes)
     low, high = corners(where, boxes)
     return {name: here - (low + high) / 2 for name, here in where.items()}
+
+
+def _lying(centre: Array) -> Array:
+    """Return points turned so that their longest extent is horizontal, and widened, as boxes and pages are wide."""
+    centred = centre - centre.mean(axis=0)
+    axes = np.linalg.svd(centred, full_matrices=False)[2]
+    signs = np.where(axes[:, :1] < 0, -1.0, 1.0)  # the decomposition leaves them open
+    return np.asarray(centred @ (signs * axes).T * [WIDENING, 1.0])
 
 
 def corners(where: Mapping[Any, Array], boxes: Mapping[Any, tuple[float, float]]) -> tuple[Array, Array]:
