@@ -31,7 +31,7 @@ from markovblanket.fitting.keep import Keeping
 from markovblanket.fitting.run_folder import RunFolder, seed_in
 from markovblanket.fitting.task import Task, described
 from markovblanket.posterior import html
-from markovblanket.posterior.edges import graph
+from markovblanket.posterior.edges import COLUMNS, directions, graph, once
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.posterior.summaries import take
 from markovblanket.priors import PRIORS
@@ -45,15 +45,14 @@ EACH = "each"
 LEAST_INCLUSION_RECORDED = 0.05
 # Columns of numbers that a fit records of an edge, as in the tables of a posterior.
 NUMBERS = (
-    "weight",
-    "sd",
+    "probability",
+    "partial_correlation",
     "lower",
     "upper",
-    "partial_correlation",
-    "sign_probability",
-    "inclusion",
+    "bayes_factor",
     "rhat",
     "ess",
+    "sign_probability",
 )
 RULES = ("or", "and")
 
@@ -276,18 +275,15 @@ def _record(posterior: Posterior, place: Mapping[Name, int]) -> Record:
     """The edges that are selected or likely, by positions in the table, and how well the chains agree."""
     selected = posterior.selected()
     likely = posterior.inclusion.to_numpy() >= LEAST_INCLUSION_RECORDED
-    i, j = np.nonzero(selected.to_numpy() | likely)
-    edges = posterior.edges_at(i, j)
-    edges["selected"] = [selected.at[pair] for pair in zip(edges["query"], edges["variable"], strict=True)]
-    inner = posterior.query_edges().rename(columns={"other": "variable"}).assign(selected=True)
-    table = pd.concat([part for part in (edges, inner) if len(part)] or [edges])
+    table = posterior.edges_at(*once(selected.to_numpy() | likely), detail=True)
+    table["selected"] = [selected.at[pair] for pair in zip(table["query"], table["variable"], strict=True)]
     diagnosed = posterior.diagnostics()
     quality = [diagnosed.table["rhat"].max(), diagnosed.table[["ess_bulk", "ess_tail"]].min(axis=None)]
     return {
         "i": np.array([place[name] for name in table["query"]], dtype=np.int64),
         "j": np.array([place[name] for name in table["variable"]], dtype=np.int64),
         "selected": table["selected"].to_numpy(dtype=bool),
-        **{name: table.reindex(columns=[name])[name].to_numpy(dtype=float) for name in NUMBERS},
+        **{name: table[name].to_numpy(dtype=float) for name in NUMBERS},
         "r2": posterior.r2()["mean"].to_numpy(),
         "quality": np.array([*quality, diagnosed.converged], dtype=float),
     }
@@ -343,8 +339,8 @@ class Scan:
     ----------
     seen : pandas.DataFrame
         A row for each pair in each fit, in the order of the fits: pairs that are ``selected`` by their fit, as by
-        :meth:`Posterior.edges` and ``query_edges``, and all others with a probability of inclusion of at least
-        0.05. ``fit`` is a row of ``fits``; the other columns are those of :meth:`Posterior.edges`.
+        :meth:`Posterior.edges`, and all others with a probability of at least 0.05. ``fit`` is a row of ``fits``;
+        the other columns are those of :meth:`Posterior.edges`, and ``sign_probability``.
     fits : pandas.DataFrame
         A row per set of query variables: ``query``, how many ``edges`` were selected, mean ``r2`` of the query
         given the others, worst ``rhat``, smallest ``ess``, whether it has ``converged``, and the ``seed`` with
@@ -380,8 +376,8 @@ class Scan:
         Returns
         -------
         pandas.DataFrame
-            The columns of :meth:`Posterior.edges`, from the surest fit; ``looks`` is the number of fits that
-            estimate the edge, and ``ends`` the number of those that select it.
+            The columns of :meth:`Posterior.edges`, from the surest fit, and ``sign_probability``; ``looks``
+            is the number of fits that estimate the edge, and ``ends`` the number of those that select it.
 
         References
         ----------
@@ -403,7 +399,7 @@ class Scan:
         """A row per recorded pair, from its surest fit, with the numbers of fits that estimate and select it."""
         pair = [frozenset(ends) for ends in zip(self.seen["query"], self.seen["variable"], strict=True)]
         seen = self.seen.assign(pair=pair)
-        best = ["selected", "inclusion", "sign_probability"]
+        best = ["selected", "probability", "sign_probability"]
         seen = seen.sort_values(best, ascending=False, kind="stable", na_position="last")
         first = ~seen["pair"].duplicated()
         surest = seen[first].set_index("pair")
@@ -438,4 +434,6 @@ def _gathered(
     }
     quality = np.array([record["quality"] for record in found])
     fits |= {"rhat": quality[:, 0], "ess": quality[:, 1], "converged": quality[:, 2] == 1, "seed": list(seeds)}
-    return Scan(seen.assign(**column), pd.DataFrame(fits), names)
+    seen = seen.assign(**column, direction=directions(column["partial_correlation"]))
+    shown = ["fit", *COLUMNS, "sign_probability", "selected"]
+    return Scan(seen[shown], pd.DataFrame(fits), names)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from markovblanket.chains.stores import AXES, EFFORT, STREAM_PREFIX
+from markovblanket.chains.stores import AVERAGE_PREFIX, AXES, EFFORT, STREAM_PREFIX
 from markovblanket.chains.streaming import MERGED_STATISTICS
 from markovblanket.contracts import Array, Columns
 from markovblanket.model.copula import transforms
@@ -85,9 +85,10 @@ class Observed:
             raise ValueError(f"{purpose} needs the rows of a table; this posterior was made from a scatter matrix")
 
     def correlation(self, names: Sequence[Name]) -> Array:
-        """Return correlations of some of the remaining variables, from their initial latent columns."""
-        place = {name: j for j, name in enumerate(self.table.rest)}
-        X = self.start.X2[:, [place[name] for name in names]]
+        """Return the correlations of some variables, from their initial latent columns."""
+        column = dict(zip(self.table.query, self.start.X1.T, strict=True))
+        column |= dict(zip(self.table.rest, self.start.X2.T, strict=True))
+        X = np.column_stack([column[name] for name in names])
         size = np.sqrt(np.einsum("rk,rk->k", X, X))
         correlation: Array = X.T @ X / np.outer(size, size)
         return correlation
@@ -221,7 +222,7 @@ def name_axes(
     named = {
         name: (("chain", "draw", *AXES.get(name, ())), array)
         for name, array in arrays.items()
-        if not name.startswith(STREAM_PREFIX)
+        if not name.startswith((STREAM_PREFIX, AVERAGE_PREFIX))
     }
     draws = xr.Dataset({name: value for name, value in named.items() if name not in EFFORT}, coords=coords)
     if "edge" in draws.dims:
@@ -241,6 +242,19 @@ def name_streams(arrays: Mapping[str, Array]) -> xr.Dataset | None:
     }
     named = {name: (_stream_axes(name), array) for name, array in found.items()}
     return xr.Dataset(named) if named else None
+
+
+def name_averages(arrays: Mapping[str, Array], query: Sequence[Any], rest: Sequence[Any]) -> xr.Dataset | None:
+    """Return the means over the draws of each chain, (chain, query, other); None if there are none.
+
+    The axis ``other`` has all variables, those of the query first.
+    """
+    found = {
+        name.removeprefix(AVERAGE_PREFIX): (("chain", "query", "other"), array)
+        for name, array in arrays.items()
+        if name.startswith(AVERAGE_PREFIX)
+    }
+    return xr.Dataset(found, coords={"query": list(query), "other": [*query, *rest]}) if found else None
 
 
 def _stream_axes(name: str) -> tuple[str, ...]:

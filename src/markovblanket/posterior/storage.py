@@ -19,11 +19,11 @@ from markovblanket.chains.zarr_store import ATTRIBUTES
 
 SETTINGS = "settings.json"
 GROUPS = ("draws", "effort", "table", "latent")
-OPTIONAL = ("streams",)
+OPTIONAL = ("streams", "averages")
 DRAWS = "draws.zarr"
 ON_DISK = ("W12", "W22_diagonal")
 # What this version reads and writes.
-FORMAT = 5
+FORMAT = 6
 
 
 def write(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, Any]) -> None:
