@@ -77,7 +77,9 @@ def tell_edges(console: Console, edges: pd.DataFrame) -> None:
         console.print(f"{unsure:,} with a probability below 50 %: tentative.")
 
 
-def edge_columns(edges: pd.DataFrame, names: Sequence[str] = FIELDS, titles: Mapping[str, str] = TITLES) -> list[Column]:
+def edge_columns(
+    edges: pd.DataFrame, names: Sequence[str] = FIELDS, titles: Mapping[str, str] = TITLES
+) -> list[Column]:
     """The columns of a table of edges that have these names, if the table has them."""
     fields = [field for field in edge_fields(edges) if field.name in names]
     rows = [[text.translate(PLAIN) for text in row] for row in edge_rows(edges, fields)]
@@ -93,16 +95,24 @@ def printed(title: str, columns: Sequence[Column]) -> Table:
     """Columns as a table that fits a terminal; long names are shortened, and bars are left out before that."""
     if sum(column.width + SPACING for column in columns) >= WIDTH:
         columns = [column for column in columns if column.title != BAR]
-    numbers = [column.width + SPACING for column in columns if column.is_number]
-    longest = (WIDTH - 1 - sum(numbers)) // max(len(columns) - len(numbers), 1) - SPACING
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for column in columns:
+    for column, width in zip(columns, widths(columns), strict=True):
         side: Literal["left", "right"] = "right" if column.is_number else "left"
-        width = column.width if column.is_number else min(column.width, longest)
         table.add_column(column.title, justify=side, no_wrap=True, overflow="ellipsis", width=width)
     for row in zip(*(column.cells for column in columns), strict=True):
         table.add_row(*map(Text, row))  # texts, lest a name be taken for markup
     return table
+
+
+def widths(columns: Sequence[Column]) -> list[int]:
+    """The widths of columns that fit a terminal: those of names share what the others leave."""
+    found = [column.width for column in columns]
+    names = [k for k, column in enumerate(columns) if not column.is_number and column.title != BAR]
+    room = WIDTH - 1 - SPACING * len(columns) - sum(width for k, width in enumerate(found) if k not in names)
+    for left, k in zip(range(len(names), 0, -1), sorted(names, key=found.__getitem__), strict=True):
+        found[k] = max(1, min(found[k], room // left))
+        room -= found[k]
+    return found
 
 
 def bar(value: float) -> str:
@@ -115,7 +125,7 @@ def bar(value: float) -> str:
 
 
 def understood(posterior: Posterior) -> str:
-    """Sentences with the query variables, their inferred kinds, the number of missing cells, and the candidates."""
+    """Sentences with the query variables, their inferred kinds, missing cells, and the candidates."""
     rows = posterior.observed.table.describe()
     missing = sum(row["missing"] for row in rows)
     kinds = ", ".join(f"{row['name']} ({row['kind']})" for row in rows if row["role"] == "query")

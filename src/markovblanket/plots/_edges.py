@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
@@ -14,6 +13,7 @@ from matplotlib.lines import Line2D
 
 from markovblanket.plots.network import shown
 from markovblanket.plots.style import NEGATIVE, POSITIVE, QUERY
+from markovblanket.posterior.edges import once
 from markovblanket.posterior.posterior import Posterior
 
 # White at zero; the ends have the colours of the signs.
@@ -90,7 +90,7 @@ def sign_curve(
     matplotlib.axes.Axes
         Probability of the likelier sign against rank, selected edges filled.
     """
-    pairs = once(posterior)
+    pairs = once(np.ones(posterior.sign_probability.shape))
     signs = posterior.sign_probability.to_numpy()[pairs]
     chosen = posterior.selected(probability, fdr=fdr, level=level).to_numpy()[pairs]
     order = np.argsort(-signs, kind="stable")[:most]
@@ -156,11 +156,6 @@ def _averaged(posterior: Posterior) -> pd.DataFrame:
     return pd.concat([pairs, turned]).pivot(
         index="query", columns="variable", values="partial_correlation_averaged"
     )
-
-
-def once(posterior: Posterior) -> npt.NDArray[np.bool_]:
-    """Return a mask, query by all variables, of every pair once."""
-    return np.triu(np.ones(posterior.sign_probability.shape, dtype=bool), k=1)
 
 
 def explained(posterior: Posterior, level: float = 0.95, *, ax: Axes | None = None) -> Axes:

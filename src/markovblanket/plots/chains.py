@@ -40,7 +40,7 @@ def edge(posterior: Posterior, query: Any, variable: Any, *, axes: Any = None) -
     numpy.ndarray
         The three axes. The density is that of the nonzero draws; a bar shows the share of exact zeros.
     """
-    draws = partial_draws(posterior, query, variable)
+    draws = draws_of_edge(posterior.draws, query, variable, "partial_correlation").values
     if axes is None:
         axes = plt.subplots(1, 3, figsize=(10, 2.6), layout="constrained")[1]
     density(draws, ax=axes[0])
@@ -48,14 +48,6 @@ def edge(posterior: Posterior, query: Any, variable: Any, *, axes: Any = None) -
     autocorrelation(draws, ax=axes[2])
     axes[0].set_title(f"{shown(query)} ~ {shown(variable)}", fontsize=9, loc="left")
     return axes
-
-
-def partial_draws(posterior: Posterior, query: Any, variable: Any) -> Array:
-    """Return the draws (chain, draw) of the partial correlation of one edge; an error if they were not kept."""
-    if variable in posterior.query:
-        rows, i, j = posterior.W11.values, *map(posterior.query.index, (query, variable))
-        return np.asarray(-rows[..., i, j] / np.sqrt(rows[..., i, i] * rows[..., j, j]))
-    return np.asarray(draws_of_edge(posterior.draws, query, variable, "partial_correlation").values, dtype=float)
 
 
 def density(draws: Array, *, ax: Axes | None = None) -> Axes:

@@ -219,7 +219,7 @@ def _component(
 
 
 def _lying(centre: Array) -> Array:
-    """Return points turned so that their longest extent is horizontal, and widened, as boxes and pages are wide."""
+    """Return points turned so that their longest extent is horizontal, and widened, as pages are wide."""
     centred = centre - centre.mean(axis=0)
     axes = np.linalg.svd(centred, full_matrices=False)[2]
     signs = np.where(axes[:, :1] < 0, -1.0, 1.0)  # the decomposition leaves them open

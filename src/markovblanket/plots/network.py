@@ -89,7 +89,7 @@ def network(query: Sequence[Any], edges: pd.DataFrame, *, ax: Axes | None = None
 
 
 def springs(red: Sequence[Any], edges: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
-    """Draw edges between any variables, as :func:`network` does, without a centre; names in ``red`` are queries."""
+    """Draw edges between any variables, held together by springs; names in ``red`` are query variables."""
     graph = nx.Graph()
     graph.add_nodes_from(red)
     graph.add_edges_from(zip(edges["query"], edges["variable"], strict=True))

@@ -1,6 +1,6 @@
-"""Density, trace and autocorrelation of the partial correlations of the surest edges, small enough to be part of a page.
+"""Density, trace and autocorrelation of the surest edges, small enough to be part of a page.
 
-A point of a curve is one byte, in base64, which is finer than a screen shows.
+All are about partial correlations. A point of a curve is one byte, in base64, which is finer than a screen shows.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import numpy as np
 from scipy.stats import gaussian_kde
 
 from markovblanket.contracts import Array
-from markovblanket.plots.chains import MOST_LAGS, autocorrelations, partial_draws
+from markovblanket.plots.chains import MOST_LAGS, autocorrelations
+from markovblanket.posterior.edges import draws_of_edge
 from markovblanket.posterior.posterior import Posterior
 
 MOST_EDGES_WITH_CURVES, MOST_TRACE_POINTS, DENSITY_POINTS = 100, 500, 90
@@ -34,7 +35,8 @@ def curves(posterior: Posterior, pairs: Sequence[tuple[Any, Any]]) -> dict[str, 
 def kept(posterior: Posterior, query: Any, variable: Any) -> Array | None:
     """The draws (chain, draw) of the partial correlation of one edge; None if they were not kept."""
     try:
-        return partial_draws(posterior, query, variable)
+        draws = draws_of_edge(posterior.draws, query, variable, "partial_correlation")
+        return np.asarray(draws.values, dtype=float)
     except ValueError:
         return None
 

@@ -53,11 +53,9 @@ def render(posterior: Posterior) -> str:
 
 
 def fields_of(edges: pd.DataFrame) -> list[Field]:
-    """The columns of the table of edges, in their order; without a Bayes factor if the prior has no exact zeros."""
-    first, last = [], []
-    for field in edge_fields(edges):
-        (last if field.name in ("rhat", "ess") else first).append(field)
-    return [*first, DIRECTION, *[BAYES_FACTOR] * (not edges["bayes_factor"].isna().all()), *last]
+    """The columns of the table of edges, in their order; without a Bayes factor if there is none."""
+    *first, rhat, ess = edge_fields(edges)
+    return [*first, DIRECTION, *[BAYES_FACTOR] * (not edges["bayes_factor"].isna().all()), rhat, ess]
 
 
 def factor(value: float) -> str:

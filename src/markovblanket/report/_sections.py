@@ -24,7 +24,7 @@ MARGINS = {
 }
 BLOCKS = {
     "W11": "block of the query (W11)",
-    "W12": "the selected edges (W12)",
+    "edges": "the selected edges",
     "r2": "explained variance (R²)",
 }
 EFFORT = {
@@ -62,7 +62,7 @@ def asked(posterior: Posterior) -> dict[str, Any]:
 
 
 def candidates(posterior: Posterior) -> list[str] | None:
-    """The names of the candidates, the variables that joined the block of the query; None if there could be none."""
+    """The candidates, variables that joined the block of the query; None if the sampler takes none."""
     known = posterior.settings.get("candidates")
     return None if known is None else [str(name) for name in known["chosen"]]
 

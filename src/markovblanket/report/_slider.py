@@ -23,9 +23,9 @@ import pandas as pd
 
 from markovblanket.contracts import Array
 from markovblanket.plots import layout
-from markovblanket.plots._edges import once
 from markovblanket.plots.network import short, strength, tentative
 from markovblanket.posterior import selection
+from markovblanket.posterior.edges import Positions, once
 from markovblanket.posterior.posterior import Posterior
 
 # More edges would make the page slow; the slider ends where there would be more.
@@ -56,8 +56,8 @@ def usual(sure: Array, rule: str) -> float:
 class Slider:
     """The slider for the probability or the credibility level of single edges.
 
-    ``sure``, by pair, is what the rule compares with the threshold. ``usual`` is the threshold of the default rule;
-    it replaces the whole per cent nearest to it.
+    ``sure``, by pair, is what the rule compares with the threshold. ``usual`` is the threshold of the default
+    rule; it replaces the whole per cent nearest to it.
     """
 
     rule: str
@@ -69,7 +69,8 @@ class Slider:
     @classmethod
     def of(cls, posterior: Posterior) -> Slider:
         """The slider of a posterior: by probability if the prior has exact zeros, else by credibility level."""
-        known, sign = (frame.to_numpy()[once(posterior)] for frame in (posterior.inclusion, posterior.sign_probability))
+        frames = posterior.inclusion, posterior.sign_probability
+        known, sign = (frame.to_numpy()[pairs(posterior)] for frame in frames)
         if np.isnan(known).all():
             rule, sure, floor = "level", sign, 50
         else:  # edges without a probability are selected by their signs, wherever the slider is
@@ -125,10 +126,10 @@ class Share:
     @classmethod
     def of(cls, posterior: Posterior, others: selection.Mask) -> Share | None:
         """The slider up to where the page holds its edges and the ``others``; None if one per cent is too many."""
-        pairs, last = once(posterior), 0
+        every, last = pairs(posterior), 0
         enters = np.full(others.shape, LAST_RATE + 1)
         for percent in range(1, LAST_RATE + 1):
-            chosen = posterior.selected(fdr=percent / 100).to_numpy()[pairs]
+            chosen = posterior.selected(fdr=percent / 100).to_numpy()[every]
             if np.sum(others | chosen) > MOST_EDGES_ON_PAGE:
                 break
             enters[chosen & (enters > percent)] = percent
@@ -169,18 +170,23 @@ def thinning(places: Iterable[int], count: Callable[[int], int], start: int) -> 
 def edges_on_page(posterior: Posterior, slider: Slider, share: Share | None) -> pd.DataFrame:
     """The table of edges, surest first, with ``sure`` and ``enters``, which the sliders compare."""
     inside = slider.on_page() if share is None else slider.on_page() | share.on_page()
-    i, j = (part[inside] for part in np.nonzero(once(posterior)))
-    edges = posterior.edges_at(i, j)
+    i, k = (part[inside] for part in pairs(posterior))
+    edges = posterior.edges_at(i, k)
     where = numbers_of_pairs(posterior, edges)
     enters = LAST_RATE + 1 if share is None else share.enters[where]
     return edges.assign(sure=slider.sure[where], enters=enters)
 
 
-def numbers_of_pairs(posterior: Posterior, edges: pd.DataFrame) -> npt.NDArray[np.intp]:
+def pairs(posterior: Posterior) -> tuple[Positions, Positions]:
+    """The positions of every pair once, in matrices of the query by all variables."""
+    return once(np.ones(posterior.inclusion.shape))
+
+
+def numbers_of_pairs(posterior: Posterior, edges: pd.DataFrame) -> Positions:
     """The number of each edge among all pairs."""
-    pairs = once(posterior)
-    numbers = np.cumsum(pairs).reshape(pairs.shape) - 1
-    place = {name: k for k, name in enumerate([*posterior.query, *posterior.variables])}
+    numbers = np.zeros(posterior.inclusion.shape, dtype=np.intp)
+    numbers[pairs(posterior)] = np.arange(len(pairs(posterior)[0]))
+    place = {name: k for k, name in enumerate(posterior.names)}
     ends = ([place[name] for name in edges[end]] for end in ("query", "variable"))
     return numbers[tuple(np.array(end, dtype=np.intp) for end in ends)]
 
