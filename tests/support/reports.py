@@ -48,6 +48,27 @@ def crowded(edges: int = 2000, p: int = 5, q: int = 700) -> mb.Posterior:
     return mb.Posterior(start.draws.assign(W12=W12), start.effort, start.observed, start.settings)
 
 
+def whole_network(variables: int = 60, edges: int = 90) -> mb.Posterior:
+    """A posterior of a whole network, made up: some edges sure, others doubtful, most pairs never connected."""
+    rng = np.random.default_rng(5)
+    names = [f"item_{k:02d}" for k in range(variables)]
+    S, schedule = 1000.0 * np.eye(variables + 1), {"chains": 2, "warmup": 2, "draws": 50}
+    with pytest.warns(mb.ConvergenceWarning):
+        start = mb.estimate(
+            scatter=S, n=1000, names=[*names, "x"], query=names, seed=1, progress=False, **schedule
+        )
+    i, j = np.triu_indices(variables, 1)
+    places = rng.choice(len(i), edges, replace=False)
+    size = rng.choice([-1, 1], edges) * rng.uniform(0.05, 0.4, edges)
+    present = rng.random((2, 50, edges)) < rng.beta(2.0, 0.5, edges)
+    W11 = np.zeros((2, 50, variables, variables))
+    W11[..., i[places], j[places]] = -1.0 * present * size * rng.uniform(0.8, 1.2, present.shape)
+    W11 += np.swapaxes(W11, -1, -2)
+    W11[..., range(variables), range(variables)] = rng.uniform(2.9, 3.1, (2, 50, variables))
+    draws = start.draws.isel(variable=slice(0, 0)).assign(W11=start.W11.copy(data=W11))
+    return mb.Posterior(draws, start.effort, start.observed, start.settings)
+
+
 class Page(HTMLParser):
     """What a page holds: its elements with their attributes, its text, and the cells of the rows of edges."""
 
