@@ -75,8 +75,9 @@ class Page(HTMLParser):
     def __init__(self, text: str) -> None:
         super().__init__()
         self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.within = ""
+        self.within, self.in_edges = "", False
         self.rows: dict[int, list[str]] = {}
+        self.titles: list[str] = []
         self.shown_rows: list[int] = []
         self.shown_lines: list[int] = []
         self.inline: dict[str, list[str]] = {"script": [], "style": []}
@@ -95,6 +96,10 @@ class Page(HTMLParser):
             self.begin_edge(tag, int(known["data-edge"] or ""), (known.get("class") or "").split())
         if tag in ("td", "th") and self.rows:
             next(reversed(self.rows.values())).append("")
+        if tag == "table":
+            self.in_edges = known.get("id") == "edges"
+        if tag == "th" and self.in_edges and known.get("scope") == "col":
+            self.titles.append("" if "bars" in (known.get("class") or "") else "?")
 
     def begin_edge(self, tag: str, k: int, classes: list[str]) -> None:
         """A row of a table, or a line of the picture."""
@@ -111,6 +116,8 @@ class Page(HTMLParser):
             self.inline[self.within][-1] += data
             return
         self.text += data
+        if self.titles[-1:] == ["?"] and data.strip():
+            self.titles[-1] = data.strip()
         if self.rows and (cells := next(reversed(self.rows.values()))):
             cells[-1] += data
 
