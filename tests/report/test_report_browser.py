@@ -254,9 +254,10 @@ def test_a_whole_network_of_sixty_variables_fits_and_its_nodes_stay(program, tmp
     assert shown(program, names, ROWS) == shown(program, names, LINES) == selected(fit, usual(fit))
     assert program.execute_script("return document.documentElement.scrollWidth") <= width
     web.picture(program, f"network-{width}.png")
-    where = (
-        "return [...document.querySelectorAll('#nodes > g')].map((one) => one.getAttribute('transform')).sort()"
-    )
+    where = """
+        const place = (node) => [node.dataset.node, ...node.getAttribute("transform").match(/-?[0-9.]+/g)].map(Number);
+        return [...document.querySelectorAll("#nodes > g")].map(place).sort((a, b) => a[0] - b[0]);
+    """
     before = program.execute_script(where)
     for percent in (2, 90):
         program.execute_script(MOVE, percent)

@@ -41,6 +41,7 @@ def render(posterior: Posterior) -> str:
         slider=slider,
         share=share,
         shown=int(slider.shown(edges, slider.start).sum()),
+        unknown=slider.rule == "probability" and bool(edges["probability"].isna().any()),
         reach=reach(edges),
         edges=edges.to_dict("records"),
         fields=fields,
