@@ -68,7 +68,7 @@ class DiskStore:
             math.ceil(self.filled / self.size) if self.filled == self.summary.draws else self.filled // self.size
         )
         for name, block in self.block.items():
-            for number in range(blocks):
+            for number in range(blocks if block.size else 0):  # zarr writes no file for an empty array
                 file = self.path / name / ".".join(map(str, (self.chain, number, *[0] * (block.ndim - 1))))
                 if not file.is_file():
                     raise DamagedError(f"{file} is damaged: it is not there")
