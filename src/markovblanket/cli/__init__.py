@@ -51,7 +51,7 @@ class CountOrAuto(click.IntRange):
 
 DRAWS: dict[str, Any] = {"type": CountOrAuto(min=1), "metavar": "N|auto"}
 CANDIDATES: dict[str, Any] = {"type": CountOrAuto(min=0), "metavar": "N|auto"}
-BUDGET = click.option("--budget", **COUNT, default=20_000, help="Most iterations per chain with --draws auto.")
+BUDGET = click.option("--budget", **COUNT, default=10_000, help="Most iterations per chain with --draws auto.")
 FORCE = click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
 QUIET = click.option("--quiet", is_flag=True, help="No progress bars and no summary; only warnings and errors.")
 
@@ -103,11 +103,10 @@ def commands() -> None:
 FITTING = (
     click.option("-o", "--out", type=FOLDER, required=True, metavar="FOLDER", help="Folder for the results."),
     click.option("--kind", multiple=True, metavar="NAME=KIND", help="Kind of a column, if inferred wrongly."),
-    click.option("--prior", type=click.Choice(PRIORS), default=PRIORS[0], help="Prior of the edges."),
     click.option("--margins", type=click.Choice(MARGINS), default="auto", help="Model of the columns."),
     click.option("--chains", **COUNT, default=4, help="Independent chains."),
     click.option("--warmup", type=click.IntRange(min=0), metavar="N", default=1000, help="Iterations discarded."),
-    click.option("--draws", **DRAWS, default=1000, help="Draws kept per chain; auto: until the chains converge."),
+    click.option("--draws", **DRAWS, default="auto", help="Draws kept per chain; auto: until the chains agree."),
     BUDGET,
     click.option("--thin", **COUNT, default=1, help="Iterations per kept draw."),
     click.option("--seed", **SEED, help="The same seed gives the same numbers."),
@@ -136,7 +135,8 @@ def with_options(options: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Any
 @commands.command(short_help="Estimate the blanket of a few columns of a table.")
 @click.argument("table", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("-q", "--query", multiple=True, required=True, metavar="NAMES", help="Columns of interest.")
-@click.option("--candidates", **CANDIDATES, default="auto", help="Likely neighbours that join the query's block.")
+@click.option("--candidates", **CANDIDATES, default="auto", help="Most candidates in the query's block.")
+@click.option("--prior", type=click.Choice(PRIORS), default=PRIORS[0], help="Prior of the edges.")
 @with_options(FITTING)
 def fit(**options: Any) -> int:
     """Estimate which columns of TABLE are directly connected to the query columns, and how certain that is.
@@ -153,8 +153,9 @@ def fit(**options: Any) -> int:
     NAMES are separated by commas; a name that contains a comma is written in double quotes, as in a csv file. The
     option may be repeated, and @FILE reads a name from each line of a file.
 
-    --candidates is the number of likely neighbours of the query that are modelled as fully as the query itself, so
-    that their edges are seen from both ends. auto chooses them by a short run before the others; 0 takes none.
+    Candidates are likely neighbours of the query that are modelled as fully as the query itself, so that edges are
+    seen from both ends. auto takes all columns of a small table, and otherwise those that a short scouting stage
+    finds; 0 takes none.
 
     --margins auto is for columns of any kind; rank uses only the order of the values; gaussian takes numbers as
     they are.
@@ -187,7 +188,8 @@ def fit(**options: Any) -> int:
 def network(**options: Any) -> int:
     """Estimate which columns of TABLE are directly connected to each other, and how certain that is.
 
-    All columns are modelled together, up to a few hundred of them; `markovblanket scan` takes more.
+    All columns are modelled together with the spike-slab prior, up to a few hundred of them; `markovblanket scan`
+    takes more.
 
     \b
     Example:

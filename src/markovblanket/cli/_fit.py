@@ -23,7 +23,7 @@ from markovblanket import __version__
 from markovblanket._files import locked, write_json
 from markovblanket.cli import _options, _output_folder, _screen
 from markovblanket.cli._options import BadInput
-from markovblanket.fitting.estimate import estimate
+from markovblanket.fitting.estimate import estimate, network
 from markovblanket.fitting.run_folder import RunFolder
 from markovblanket.posterior import storage
 from markovblanket.posterior.diagnostics import ConvergenceWarning, Diagnostics
@@ -32,6 +32,8 @@ from markovblanket.posterior.posterior import Posterior
 EXIT_NOT_CONVERGED = 3
 LOG = "fit.log"
 DISK = "disk"
+# The prior of whole networks, and the default of all others.
+SPARSE_PRIOR = "spike-slab"
 # Raised by the library for a bad table or question, and by readers of files that are truncated or damaged.
 UNREADABLE = (ValueError, OSError, ImportError, EOFError, zlib.error)
 # Error numbers for which the disk is to blame, not the input.
@@ -72,8 +74,6 @@ class Question:
     def estimate(self, **options: Any) -> Posterior:
         """The posterior of the table, with the options of :func:`estimate` that are not part of the question."""
         if self.query is None:
-            from markovblanket.fitting.estimate import network
-
             return network(self.table, kinds=self.kinds, **self.run, **options)
         return estimate(self.table, self.query, kinds=self.kinds, **self.run, **options)
 
@@ -105,7 +105,9 @@ class Log:
 def asked(**typed: Any) -> tuple[Question, Manner]:
     """The question and the manner of output that the options of the command line ask for."""
     manner = Manner(**{name: typed.pop(name) for name in ("out", "force", "strict", "quiet")})
-    rule = _options.rule(typed["prior"], **{name: typed.pop(name) for name in ("probability", "fdr", "level")})
+    rule = _options.rule(
+        typed.get("prior", SPARSE_PRIOR), **{name: typed.pop(name) for name in ("probability", "fdr", "level")}
+    )
     query = _options.names(typed.pop("query")) if "query" in typed else None
     kinds = _options.kinds(typed.pop("kind"))
     jobs = typed.pop("jobs") or min(typed["chains"], joblib.cpu_count())
@@ -141,7 +143,7 @@ def finished(question: Question, manner: Manner, fit: Callable[[Path, Log], Post
         written, seconds = _screen.files(manner.out, folder), time.perf_counter() - log.begin
     if not manner.quiet:
         _screen.tell(_screen.screen(), posterior, edges, diagnostics, f"in {seconds:.0f} s", written)
-    beware(edges, diagnostics)
+    beware(edges, diagnostics, f"markovblanket resume {manner.out} --draws {2 * posterior.draws.sizes['draw']}")
     return EXIT_NOT_CONVERGED if manner.strict and not diagnostics.converged else 0
 
 
@@ -207,11 +209,14 @@ def take_draws(folder: Path, posterior: Posterior) -> Posterior:
     return replace(posterior, settings=settings)
 
 
-def beware(edges: pd.DataFrame, diagnostics: Diagnostics) -> None:
-    """Warn of names that were changed in edges.csv, and of chains that have not converged."""
+def beware(edges: pd.DataFrame, diagnostics: Diagnostics, longer: str) -> None:
+    """Warn of names that were changed in edges.csv, and of chains that have not converged.
+
+    ``longer`` is a command that goes on.
+    """
     beware_formulas(edges)
     if not diagnostics.converged:
-        warn(f"not converged: {diagnostics.problems[0]}{more(diagnostics)}. Ask for more --warmup and --draws")
+        warn(f"not converged: {diagnostics.problems[0]}{more(diagnostics)}. To go on: {longer}")
 
 
 def beware_formulas(edges: pd.DataFrame) -> None:

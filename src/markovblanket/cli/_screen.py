@@ -19,6 +19,7 @@ from rich.text import Text
 from markovblanket.posterior.diagnostics import Diagnostics
 from markovblanket.posterior.display import PLAIN, edge_fields, edge_rows
 from markovblanket.posterior.posterior import Posterior
+from markovblanket.report import _sections
 
 MOST_EDGES_SHOWN = 20
 # Of a terminal, and between the columns of a table.
@@ -137,12 +138,12 @@ def understood(posterior: Posterior) -> str:
 
 
 def candidates(posterior: Posterior) -> str:
-    """A sentence with the number of candidates in the block of the query; empty if there could be none."""
-    known = posterior.settings.get("candidates")
-    if known is None or not posterior.variables:
+    """A sentence with the number of candidates in the block of the query; empty if there are none."""
+    names = _sections.candidates(posterior)
+    if not names:
         return ""
-    count = len(known["chosen"])
-    return f"\nModelled as fully as the query: {count} likely neighbour{'' if count == 1 else 's'}."
+    count = "all" if len(names) == len(posterior.variables) else f"{len(names):,} of the"
+    return f" Candidates: {count} {len(posterior.variables):,} other variables."
 
 
 def iterations(posterior: Posterior) -> str:

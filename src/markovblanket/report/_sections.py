@@ -62,9 +62,10 @@ def asked(posterior: Posterior) -> dict[str, Any]:
 
 
 def candidates(posterior: Posterior) -> list[str] | None:
-    """The candidates, variables that joined the block of the query; None if the sampler takes none."""
-    known = posterior.settings.get("candidates")
-    return None if known is None else [str(name) for name in known["chosen"]]
+    """The candidates, variables that joined the query in its block; None if the prior or the data leave none."""
+    settings = posterior.settings
+    widened = posterior.variables and settings.get("prior", {}).get("exact_zeros") and "candidates" in settings
+    return [str(name) for name in settings["candidates"]["chosen"]] if widened else None
 
 
 def data(posterior: Posterior) -> dict[str, Any] | None:
@@ -155,7 +156,8 @@ def call(posterior: Posterior) -> str:
     function, question = ("estimate", {"query": repr(posterior.query)}) if posterior.variables else ("network", {})
     if posterior.variables and "candidates" in settings:
         question["candidates"] = repr(settings["candidates"]["asked"])
-    parts = {role: part(settings[role]) for role in ("prior", "solver") if role in settings}
+    roles = ("prior", "solver") if posterior.variables else ("prior",)
+    parts = {role: part(settings[role]) for role in roles if role in settings}
     names = ("chains", "warmup", "draws", "thin")
     schedule = {name: repr(settings[name]) for name in names if name in settings}
     seed = {"seed": settings["seed"]} if "seed" in settings else {}
