@@ -28,7 +28,7 @@ AXES = {
     "kept_partial_correlation": ("edge",),
 }
 # Quantities that tell how much work a draw took.
-EFFORT = ("iterations", "residual", "scale_factor", "proposals", "rejections")
+EFFORT = ("iterations", "residual", "scale_factor")
 # The names of streamed statistics begin with this; the one named ``kept`` has the positions of the kept edges.
 STREAM_PREFIX = "stream_"
 # The names of means over all draws of a chain begin with this.

@@ -18,6 +18,7 @@ from markovblanket.contracts import Array, Columns
 from markovblanket.model.copula import transforms
 from markovblanket.model.copula.latent import Copula
 from markovblanket.model.copula.transforms import Scale, Standard
+from markovblanket.model.rest_prior import RestPrior
 from markovblanket.tables.columns import Column, number
 from markovblanket.tables.names import Name
 from markovblanket.tables.table import MixedTable, Standardisation
@@ -78,6 +79,11 @@ class Observed:
             return copula.start()
         X = self.standardisation.apply(np.column_stack([column.values for column in self.table.columns]))
         return Columns(X[:, : self.p], X[:, self.p :])
+
+    @cached_property
+    def rest_prior(self) -> RestPrior:
+        """The prior of ``W22.1``, chosen by the initial columns as in the sampler of the paper's block."""
+        return RestPrior.of_columns(self.start.X2)
 
     def require_rows(self, purpose: str) -> None:
         """Raise a ValueError if there are no rows, because a scatter matrix was given."""
