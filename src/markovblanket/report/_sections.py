@@ -23,7 +23,7 @@ MARGINS = {
     "gaussian": "columns as they are, standardised",
 }
 BLOCKS = {
-    "W11": "block of the query (W11)",
+    "W11": "precision matrix of the query (W11)",
     "edges": "the selected edges",
     "r2": "explained variance (R²)",
 }
@@ -133,8 +133,9 @@ def groups(posterior: Posterior) -> list[dict[str, Any]]:
 
 
 def explained(posterior: Posterior) -> list[dict[str, Any]]:
-    """The explained variance (R2) of each query variable."""
-    return [row | {"query": str(row["query"])} for row in posterior.r2().reset_index().to_dict("records")]
+    """The explained variance (R2) of each query variable; rounding errors below zero are zero."""
+    table = posterior.r2().clip(lower=0.0).reset_index()
+    return [row | {"query": str(row["query"])} for row in table.to_dict("records")]
 
 
 def reproduction(posterior: Posterior) -> dict[str, Any]:
