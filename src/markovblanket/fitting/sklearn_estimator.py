@@ -104,7 +104,7 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
         fdr: float | None = None,
         inclusion: float | None = None,
         chains: int = 4,
-        warmup: int = 1000,
+        warmup: int | str = "auto",
         draws: int | str = 1000,
         thin: int = 1,
         random_state: int | np.random.RandomState | None = None,
