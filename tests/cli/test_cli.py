@@ -155,6 +155,16 @@ def test_the_summary_takes_names_literally_and_says_what_to_beware_of(place, cap
     assert {entry.name for entry in place.iterdir()} == {"table.csv", "run"}
 
 
+def test_candidates_are_as_many_as_were_asked_for(here, capsys):
+    fit = ["fit", "table.csv", "-q", "Q2", *TINY]
+    assert main([*fit, "-o", "none", "--candidates", "0"]) == 0
+    assert "Candidates" not in capsys.readouterr().out
+    assert main([*fit, "-o", "some"]) == 0
+    assert "Candidates: all 9 other variables." in capsys.readouterr().out
+    asked = [mb.load(f"{run}/posterior").settings["candidates"]["asked"] for run in ("none", "some")]
+    assert asked == [0, "auto"]
+
+
 def test_no_edge_is_said_in_words(here, capsys):
     noise = pd.DataFrame(np.random.default_rng(3).normal(size=(60, 4)), columns=list("abcd"))
     noise.to_csv("noise.csv", index=False)

@@ -143,7 +143,7 @@ def candidates(posterior: Posterior) -> str:
     if not names:
         return ""
     count = "all" if len(names) == len(posterior.variables) else f"{len(names):,} of the"
-    return f" Candidates: {count} {len(posterior.variables):,} other variables."
+    return f"\nCandidates: {count} {len(posterior.variables):,} other variables."
 
 
 def iterations(posterior: Posterior) -> str:

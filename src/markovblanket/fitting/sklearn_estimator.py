@@ -105,7 +105,7 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
         inclusion: float | None = None,
         chains: int = 4,
         warmup: int = 1000,
-        draws: int | str = 1000,
+        draws: int | str = "auto",
         thin: int = 1,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
