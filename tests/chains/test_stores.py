@@ -61,7 +61,8 @@ def made_stores(keep, q, chains=2):
     """A store for each chain, as after a warm-up of one state."""
     moments = Moments.empty((2, q))
     moments.add(np.full((2, q), 0.1))
-    state = ChainState(np.eye(2), np.ones((2, q)), np.ones((2, q)), {"gamma": 1.0})
+    # Candidates may be in the block of a state, so that it has another shape than what is kept.
+    state = ChainState(np.eye(3), np.ones((3, 4)), np.ones((3, 4)), {"gamma": 1.0})
     return keep.stores([Chain(np.random.default_rng(k), state, moments) for k in range(chains)])
 
 

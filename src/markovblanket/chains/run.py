@@ -243,7 +243,9 @@ class Seeds:
     def scouting(self) -> list[np.random.SeedSequence]:
         """Return the seeds of scouting, the same at every call."""
         children = range(len(self.chains))
-        return [np.random.SeedSequence(self.scouts.entropy, spawn_key=(*self.scouts.spawn_key, k)) for k in children]
+        return [
+            np.random.SeedSequence(self.scouts.entropy, spawn_key=(*self.scouts.spawn_key, k)) for k in children
+        ]
 
 
 def _side_by_side(
