@@ -415,3 +415,21 @@ def update(U: Array, H: Array, u: Array, x: Array, c: Array, z: Array, per_u: fl
             xa, ua, za, ca = x[a], u[a], z[a], c[a]
             for k in range(P):
                 H[a, k] += za * c[k] + ca * z[k] - xa * u[k] - ua * x[k]
+
+
+@njit(cache=True, nogil=True)
+def count_pairs(W11: Array, W12: Array, p: int) -> tuple[Array, Array, Array]:
+    """Return, by class of pair, the number of nonzero entries of both blocks, their squares, and all pairs."""
+    edges, squares, pairs = np.zeros(2), np.zeros(2), np.zeros(2)
+    for i in range(len(W11)):
+        for k in range(i):
+            of = class_of(i, k, p)
+            pairs[of] += 1.0
+            edges[of] += W11[i, k] != 0.0
+            squares[of] += W11[i, k] * W11[i, k]
+        of = WITH_QUERY if i < p else WITHOUT_QUERY
+        pairs[of] += W12.shape[1]
+        for j in range(W12.shape[1]):
+            edges[of] += W12[i, j] != 0.0
+            squares[of] += W12[i, j] * W12[i, j]
+    return edges, squares, pairs

@@ -51,38 +51,35 @@ class WidenedBlanket:
     Parameters
     ----------
     problem : Problem
-        The problem of the block: its ``p`` is P, and its prior a
-        :class:`markovblanket.contracts.SparsePrior`.
+        The problem of the block: its ``p`` is P.
     p : int
         Number of query variables, the first of the block.
     candidates : numpy.ndarray
         Positions of the candidates, the others of the block, among the variables that are not in the query.
+    rest : numpy.ndarray
+        Positions of the variables outside the block among the same.
+    prior : SparsePrior
+        The prior of an entry.
     """
 
     problem: Problem
     p: int
     candidates: Indices
+    rest: Indices
+    prior: SparsePrior
 
     @classmethod
     def of(cls, problem: Problem, candidates: Indices) -> WidenedBlanket:
         """Return the sampler for the problem of the paper's block and the positions of the candidates."""
-        return cls(widened(problem, candidates), problem.p, candidates)
-
-    @property
-    def prior(self) -> SparsePrior:
-        """The prior of an entry."""
-        assert isinstance(self.problem.prior, SparsePrior)
-        return self.problem.prior
+        if not isinstance(problem.prior, SparsePrior):
+            raise TypeError(f"{type(problem.prior).__name__} has no exact zeros, which a widened block needs")
+        rest = np.setdiff1d(np.arange(problem.q), candidates)
+        return cls(widened(problem, candidates), problem.p, candidates, rest, problem.prior)
 
     @property
     def variables(self) -> int:
         """Number of all variables."""
         return self.problem.p + self.problem.q
-
-    @property
-    def rest(self) -> Indices:
-        """Positions of the variables outside the block, among those that are not in the query."""
-        return np.setdiff1d(np.arange(self.variables - self.p), self.candidates)
 
     # The chain --------------------------------------------------------------------------------------------
 
@@ -160,16 +157,11 @@ class WidenedBlanket:
 
     def _draw_hyper(self, rng: np.random.Generator, W11: Array, W12: Array) -> Hyper:
         """Draw inclusion probability and slab of each class of pairs, given its entries in both blocks."""
-        p, laws = self.p, {}
-        upper = np.triu(W11, 1)
-        parts = {WITH_QUERY: (upper[:p], W12[:p]), WITHOUT_QUERY: (upper[p:, p:], W12[p:])}
-        P, q = W12.shape
-        c = P - p
-        pairs = {WITH_QUERY: p * (p - 1) // 2 + p * c + p * q, WITHOUT_QUERY: c * (c - 1) // 2 + c * q}
-        for kind in self.classes:
-            edges = sum(np.count_nonzero(part) for part in parts[kind])
-            squares = sum(float(np.vdot(part, part)) for part in parts[kind])
-            laws[kind] = self.prior.draw_hyper(rng, edges, pairs[kind], squares, self.variables)
+        edges, squares, pairs = _block_columns.count_pairs(W11, W12, self.p)
+        laws = {
+            kind: self.prior.draw_hyper(rng, int(edges[kind]), int(pairs[kind]), float(squares[kind]), self.variables)
+            for kind in self.classes
+        }
         return self._hyper(laws)
 
     def _hyper(self, laws: dict[int, tuple[float, float]]) -> Hyper:
@@ -223,9 +215,9 @@ class WidenedBlanket:
 
     def _W22_diagonal(self, state: ChainState, own: Array) -> Array:
         """Return the diagonal of ``W22``: of candidates from ``W11``, of the rest ``own + diag(W21 U W12)``."""
-        UW12 = np.linalg.solve(state.W11, state.W12)
-        outside = own + np.einsum("ij,ij->j", UW12, state.W12)
-        return self._in_order(np.diag(state.W11)[self.p :], outside)
+        if len(own):
+            own = own + np.einsum("ij,ij->j", np.linalg.solve(state.W11, state.W12), state.W12)
+        return self._in_order(np.diag(state.W11)[self.p :], own)
 
     def _inclusion(self, state: ChainState) -> Array:
         """Return the conditional probabilities of the last sweep, p x d; outside the block, whether it is there."""
