@@ -444,7 +444,7 @@ def test_simulate_writes_the_table_that_python_draws(here, capsys):
     assert main(["simulate", *arguments, "--out", "sim"]) == 0
     made = mb.simulate(40, 3, 9, kinds="mixed", missing=0.1, seed=5)
     assert_written("sim/table.csv", made.table)
-    assert_written("sim/truth.csv", made.truth)
+    assert_written("sim/truth.csv", pd.concat([made.query_edges, made.truth], ignore_index=True))
     assert "seed 5" in capsys.readouterr().out
 
 

@@ -7,8 +7,9 @@ import io
 import pandas as pd
 from rich.console import Console
 
-from markovblanket.cli._demo import blanket_table, clinic, every_pair
+from markovblanket.cli._demo import blanket_table, clinic
 from markovblanket.cli._screen import bar
+from markovblanket.cli._simulate import every_pair
 
 
 def test_every_edge_stands_in_the_table_with_its_truth_in_eighty_columns():
