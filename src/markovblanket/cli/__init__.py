@@ -50,7 +50,7 @@ class CountOrAuto(click.IntRange):
 
 
 DRAWS: dict[str, Any] = {"type": CountOrAuto(min=1), "metavar": "N|auto"}
-CANDIDATES: dict[str, Any] = {"type": CountOrAuto(min=0), "metavar": "N|auto"}
+COUNT_FROM_ZERO: dict[str, Any] = {"type": CountOrAuto(min=0), "metavar": "N|auto"}
 BUDGET = click.option("--budget", **COUNT, default=10_000, help="Most iterations per chain with --draws auto.")
 FORCE = click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
 QUIET = click.option("--quiet", is_flag=True, help="No progress bars and no summary; only warnings and errors.")
@@ -105,7 +105,7 @@ FITTING = (
     click.option("--kind", multiple=True, metavar="NAME=KIND", help="Kind of a column, if inferred wrongly."),
     click.option("--margins", type=click.Choice(MARGINS), default="auto", help="Model of the columns."),
     click.option("--chains", **COUNT, default=4, help="Independent chains."),
-    click.option("--warmup", type=click.IntRange(min=0), metavar="N", default=1000, help="Iterations discarded."),
+    click.option("--warmup", **COUNT_FROM_ZERO, default="auto", help="Iterations discarded; auto: 300, or 1000."),
     click.option("--draws", **DRAWS, default="auto", help="Draws kept per chain; auto: until the chains agree."),
     BUDGET,
     click.option("--thin", **COUNT, default=1, help="Iterations per kept draw."),
@@ -135,7 +135,7 @@ def with_options(options: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Any
 @commands.command(short_help="Estimate the blanket of a few columns of a table.")
 @click.argument("table", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("-q", "--query", multiple=True, required=True, metavar="NAMES", help="Columns of interest.")
-@click.option("--candidates", **CANDIDATES, default="auto", help="Most candidates in the query's block.")
+@click.option("--candidates", **COUNT_FROM_ZERO, default="auto", help="Most candidates in the query's block.")
 @click.option("--prior", type=click.Choice(PRIORS), default=PRIORS[0], help="Prior of the edges.")
 @with_options(FITTING)
 def fit(**options: Any) -> int:

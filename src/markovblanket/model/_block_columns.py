@@ -14,8 +14,8 @@ and ``x = (H e_i - h_ii u / 2u_ii) / u_ii``::
 
     E = U - u u'/u_ii        O = H - x u' - u x'        g = 1/u_ii at the start
 
-so a column of Q costs O(P), and only the updates of U and H at the end of a column cost O(P^2). The loops are plain
-on purpose: array expressions would take many times longer to compile.
+so a column of Q costs O(P), and only the updates of U and H at the end of a column cost O(P^2). The loops are
+plain on purpose: array expressions would take many times longer to compile.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Block(NamedTuple):
 class Law(NamedTuple):
     """What the entries depend on besides the block: ``B = S11 + I``, n, and odds and slab by class of pair.
 
-    The first ``p`` variables of the block are the query; ``prior_against`` are the prior odds that an entry is zero.
+    The first ``p`` variables of the block are the query; ``prior_against`` are prior odds that an entry is zero.
     """
 
     B: Array
@@ -63,9 +63,9 @@ class Law(NamedTuple):
 class Column(NamedTuple):
     """One column as a regression: its entries ``w`` (zero at i), ``diag(Q)``, and the ``gradient`` ``l - Q w``.
 
-    ``variance`` is 1/h with ``h = q_kk + 1/v``, that of an entry which is not zero given all others, and ``against``
-    the factor ``sqrt(v h) / e^odds`` of the odds that it is zero. ``Eg`` is ``E G e_i``. The last three vectors are
-    working space.
+    ``variance`` is 1/h with ``h = q_kk + 1/v``, that of an entry which is not zero given all others, and
+    ``against`` the factor ``sqrt(v h) / e^odds`` of the odds that it is zero. ``Eg`` is ``E G e_i``. The last
+    three vectors are working space.
     """
 
     u: Array
@@ -130,7 +130,7 @@ def class_of(i: int, k: int, p: int) -> int:
 def begin(block: Block, law: Law, column: Column, i: int) -> None:
     """Set up the regression of column i: its entries, ``diag(Q)``, the linear term and the gradient."""
     W, U, G, H = block
-    u, x, w, linear, diagonal, gradient = column.u, column.x, column.w, column.linear, column.diagonal, column.gradient
+    u, x, w, linear, diagonal, gradient = column[:6]
     P, t, b = len(W), U[i, i], law.B[i, i]
     for a in range(P):
         u[a] = U[i, a]
@@ -186,7 +186,7 @@ def without(column: Column, k: int) -> float:
 
 @njit(cache=True, nogil=True)
 def inclusion_probability(column: Column, k: int) -> float:
-    """Return the conditional probability that entry k is not zero; its odds are ``e^odds e^(b^2/2h) / sqrt(v h)``."""
+    """Return the conditional probability that entry k is not zero: its odds are ``e^(b^2/2h) / against``."""
     b = without(column, k)
     return 1.0 / (1.0 + column.against[k] * math.exp(-0.5 * b * b * column.variance[k]))
 
@@ -205,9 +205,7 @@ def set_entry(block: Block, law: Law, column: Column, i: int, k: int, value: flo
 
 
 @njit(cache=True, nogil=True)
-def visit(
-    rng: np.random.Generator, block: Block, law: Law, column: Column, i: int, inclusion: Array
-) -> int:
+def visit(rng: np.random.Generator, block: Block, law: Law, column: Column, i: int, inclusion: Array) -> int:
     """Draw whether each entry of column i is zero, in turn, with its value integrated out; count the changes.
 
     An entry that was not zero and stays so keeps its value: the decision did not depend on it.
@@ -312,7 +310,7 @@ def find(w: Array, number: int) -> int:
 
 @njit(cache=True, nogil=True)
 def redraw(rng: np.random.Generator, block: Block, law: Law, column: Column, i: int) -> None:
-    """Draw all nonzero entries J of column i together, from ``N(L^-1 l_J, L^-1)`` with ``L = Q_JJ + diag(1/v)``."""
+    """Draw all nonzero entries J of column i together: ``N(L^-1 l_J, L^-1)`` with ``L = Q_JJ + diag(1/v)``."""
     U, H, u, x, w = block.U, block.H, column.u, column.x, column.w
     m, t, b = count(w), u[i], law.B[i, i]
     L, value, places = np.empty((m, m)), np.empty(m), np.empty(m, np.intp)

@@ -6,8 +6,8 @@ off-diagonal entries of ``W11``, too::
 
     p(W11, W12)  ∝  1{W11 > 0}  exp(-1/2 tr W11 - 1/2 tr U W12 W21)  prod_{i<k} ss(w_ik)  prod_{i,j} ss(w_ij)
 
-with an inclusion probability and a slab for pairs with a query variable, and another for pairs without one. If every
-variable is in the block, this is the posterior of the whole network. A sweep draws the rows of ``W12``
+with an inclusion probability and a slab for pairs with a query variable, and another for pairs without one. If
+every variable is in the block, this is the posterior of the whole network. A sweep draws the rows of ``W12``
 (:mod:`markovblanket.priors.spike_slab_sweep`), moves an edge between both blocks, draws the columns of ``W11``
 (:mod:`markovblanket.model._block_columns`), and the hyperparameters of each class of pairs.
 """
@@ -32,7 +32,7 @@ from markovblanket.contracts import (
     SweepInfo,
 )
 from markovblanket.model import _block_columns
-from markovblanket.model._block_columns import WITH_QUERY, WITHOUT_QUERY, Block, Law
+from markovblanket.model._block_columns import WITH_QUERY, WITHOUT_QUERY, Law
 from markovblanket.model._block_relocation import relocate
 from markovblanket.model.rest_prior import RestPrior
 from markovblanket.model.scatter import Factored, inverse_diagonal, rotated
@@ -92,7 +92,7 @@ class WidenedBlanket:
         W11 = W11 + W11.T
         scale = self.problem.scatter.n / np.diag(self.problem.scatter.B) * np.exp(rng.uniform(-1, 1, P))
         W11 += np.diag(scale + np.abs(W11).sum(axis=0))  # a dominant diagonal: positive definite
-        by_row = inclusion[-1 if P > self.p else 0, :, None], slab[-1 if P > self.p else 0, :, None]
+        by_row = inclusion[-1 if self.p < P else 0, :, None], slab[-1 if self.p < P else 0, :, None]
         W12 = np.sqrt(by_row[1]) * rng.standard_normal((P, q)) * (rng.random((P, q)) < by_row[0])
         columns = None if self.problem.latent is None else self.problem.latent.start()
         return ChainState(W11, W12, np.empty((0, 0)), self._hyper(laws), columns)
@@ -129,10 +129,10 @@ class WidenedBlanket:
         return W12, info.iterations
 
     def _visited(self, rng: np.random.Generator) -> Indices:
-        """Draw the rows of ``W12`` that a sweep visits: the query's, and as many candidates' as the work allows."""
+        """Draw the rows of ``W12`` that a sweep visits: the query's, and as many others as the work allows."""
         P, q, m = self.problem.p, self.problem.q, len(self.problem.scatter.F)
         most = max(2 * self.p, MOST_MULTIPLICATIONS // max(q * m, 1))
-        if P <= most:
+        if most >= P:
             return np.arange(P)
         chosen = rng.choice(np.arange(self.p, P), most - self.p, replace=False)
         return np.concatenate([np.arange(self.p), np.sort(chosen)])
@@ -159,8 +159,8 @@ class WidenedBlanket:
         """Draw inclusion probability and slab of each class of pairs, given its entries in both blocks."""
         edges, squares, pairs = _block_columns.count_pairs(W11, W12, self.p)
         laws = {
-            kind: self.prior.draw_hyper(rng, int(edges[kind]), int(pairs[kind]), float(squares[kind]), self.variables)
-            for kind in self.classes
+            of: self.prior.draw_hyper(rng, int(edges[of]), int(pairs[of]), float(squares[of]), self.variables)
+            for of in self.classes
         }
         return self._hyper(laws)
 
@@ -220,7 +220,7 @@ class WidenedBlanket:
         return self._in_order(np.diag(state.W11)[self.p :], own)
 
     def _inclusion(self, state: ChainState) -> Array:
-        """Return the conditional probabilities of the last sweep, p x d; outside the block, whether it is there."""
+        """Return the conditional probabilities of the last sweep, p x d; of the rest, whether an edge is there."""
         assert state.inclusion is not None
         p = self.p
         others = self._in_order(state.inclusion[:p, p:], (state.W12[:p] != 0.0).astype(float))
@@ -244,7 +244,7 @@ class WidenedBlanket:
         """The order of the moving columns of the block and of the rest, by their positions in the table."""
         block = np.concatenate([np.arange(self.p), self.p + self.candidates])
         latent = self.problem.latent
-        places = [*(block[k] for k in latent.query), *(self.p + self.rest[k] for k in latent.rest)]  # type: ignore[attr-defined,union-attr]
+        places = [*(block[k] for k in latent.query), *(self.p + self.rest[k] for k in latent.rest)]  # type: ignore[union-attr]
         return np.argsort(places)
 
 
@@ -257,17 +257,18 @@ def inverse(W11: Array) -> Array:
 def explained(W11: Array, W12: Array, scatter: Scatter, p: int) -> Array:
     """Return the variance of each query variable that all other variables explain.
 
-    That of ``-X W_Q' W_QQ^-1`` over the others X, the candidates of the block and the rest, at the current columns.
-    Without others it is what the query variables explain of each other.
+    That of ``-X W_Q' W_QQ^-1`` over the others X, the candidates of the block and the rest, at the current
+    columns. Without others it is what the query variables explain of each other.
     """
     if len(W11) == p and not W12.shape[1]:
         return np.diag(np.linalg.inv(W11)) - 1.0 / np.diag(W11)
     slopes = np.linalg.solve(W11[:p, :p], np.hstack([W11[:p, p:], W12[:p]]))
     C, V = slopes[:, : len(W11) - p], scatter.times_factor(slopes[:, len(W11) - p :])
     S_CC = scatter.B[p:, p:] - np.eye(len(W11) - p)
-    return np.einsum("ij,ij->i", C @ S_CC + 2 * V @ scatter.Y[p:].T, C) / scatter.n + np.einsum(
-        "ik,ik->i", V, V
-    ) / scatter.n
+    return (
+        np.einsum("ij,ij->i", C @ S_CC + 2 * V @ scatter.Y[p:].T, C) / scatter.n
+        + np.einsum("ik,ik->i", V, V) / scatter.n
+    )
 
 
 # The problem of the block -----------------------------------------------------------------------------
@@ -307,8 +308,8 @@ class BlockScatter(Factored):
 def widened_scatter(scatter: Scatter, candidates: Indices) -> BlockScatter:
     """Return the scatter with the candidates in the block: from ``S12 = Y F`` and ``S22 = F'F`` alone.
 
-    For the candidates C and the rest R, ``S_CR = F_C' F_R``, so that their rows of Y are ``F_C'``. If the factor of
-    the rest has more rows than columns it is replaced by its triangular factor.
+    For the candidates C and the rest R, ``S_CR = F_C' F_R``, so that their rows of Y are ``F_C'``. If the factor
+    of the rest has more rows than columns it is replaced by its triangular factor.
     """
     rest = np.setdiff1d(np.arange(scatter.F.shape[1]), candidates)
     F_C, F_R = scatter.F[:, candidates], scatter.F.T[rest].T
