@@ -51,8 +51,8 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
     inclusion : float, optional
         Instead: edges that are present with at least this probability.
     chains, warmup, draws, thin : int
-        Independent chains; iterations discarded; draws kept per chain; iterations per kept draw. Of warm-up and draws,
-        ``"auto"`` is that of :func:`markovblanket.estimate`.
+        Independent chains; iterations discarded; draws kept per chain; iterations per kept draw. For warm-up and
+        draws, ``"auto"`` means what it does for :func:`markovblanket.estimate`.
     random_state : int, numpy.random.RandomState or None
         An int is the ``seed`` of :func:`markovblanket.estimate`; anything else draws that seed.
     n_jobs : int, optional
