@@ -10,6 +10,7 @@ import re
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("jinja2")
@@ -351,6 +352,21 @@ def test_candidates_are_named(posterior):
     assert "Candidatesnone" in said
     assert "candidates=0," in said
     assert "all other variables are modelled as fully as the query" in Page(report.html(posterior)).text
+
+
+def test_near_duplicates_that_share_an_edge_are_named():
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((200, 4))
+    table = pd.DataFrame(x, columns=["alone", "other", "first", "twin"])
+    table["twin"] = table["first"] + 0.05 * x[:, 3]
+    table["T"] = 0.6 * table["first"] + rng.standard_normal(200)
+    with pytest.warns(mb.ConvergenceWarning):
+        known = mb.estimate(table, ["T"], chains=2, warmup=100, draws=200, seed=1, progress=False)
+    (group,) = _sections.groups(known)
+    assert set(group["variables"]) >= {"first", "twin"}
+    page = Page(report.html(known))
+    assert any(attributes.get("id") == "groups" for _, attributes in page.tags)
+    assert _sections.groups(whole_network(5, 4)) == []  # without rows, nothing can be said
 
 
 def test_a_whole_network_is_called_so_and_its_nodes_stay_where_they_are():

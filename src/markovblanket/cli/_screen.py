@@ -139,7 +139,7 @@ def understood(posterior: Posterior) -> str:
 def candidates(posterior: Posterior) -> str:
     """A sentence with the number of candidates in the block of the query; empty if there are none."""
     names = posterior.settings.get("candidates", {}).get("chosen", [])
-    if not names:
+    if not names or not posterior.variables:
         return ""
     count = "all" if len(names) == len(posterior.variables) else f"{len(names):,} of the"
     return f"\nCandidates: {count} {len(posterior.variables):,} other variables."

@@ -130,7 +130,7 @@ def checks(posterior: Posterior) -> dict[str, Any] | None:
 
 def groups(posterior: Posterior) -> list[dict[str, Any]]:
     """Groups of near-duplicates that share an edge; empty without rows or without exact zeros."""
-    if not posterior.observed.table.n or posterior.inclusion.isna().to_numpy().any():
+    if not posterior.observed.table.n or posterior.inclusion.isna().to_numpy().all():
         return []
     found = posterior.groups().to_dict("records")
     return [row | {"variables": [str(name) for name in row["variables"]]} for row in found]
