@@ -1,7 +1,7 @@
 """The widened block against small networks whose answers are known by enumerating every graph.
 
-Compared are the averaged conditional probabilities of the edges, how often the edges are there, and the means of all
-entries, each within its Monte Carlo error; all together raise a false alarm once in 100 000 runs of the suite.
+Compared are the averaged conditional probabilities of the edges, how often the edges are there, and the means of
+all entries, each within its Monte Carlo error; the suite raises a false alarm once in 100 000 runs.
 """
 
 from __future__ import annotations
