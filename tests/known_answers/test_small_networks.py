@@ -6,7 +6,7 @@ all entries, each within its Monte Carlo error; the suite raises a false alarm o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,20 +19,11 @@ from markovblanket.model import scatter
 from markovblanket.model.network_sweep import HYPER_NAMES, WidenedBlanket
 from markovblanket.priors import SpikeSlab
 from markovblanket.solvers import Dual
+from statistical.networks import Held
 
 CHAINS, WARMUP, BATCHES = 2, 100, 40
 BY_NAME = {case.name: case for case in SMALL_CASES}
 QUICK = ["3, two rows", "4, three rows, classes", "2 + 2, weak, classes", "3 + 1, near-duplicates, classes"]
-
-
-@dataclass(frozen=True, slots=True)
-class Held(WidenedBlanket):
-    """The sampler with the hyperparameters of each class of pairs held at given values."""
-
-    case: SmallCase
-
-    def _draw_hyper(self, rng: np.random.Generator, W11: Array, W12: Array) -> Hyper:
-        return held(self.case)
 
 
 def held(case: SmallCase) -> Hyper:
@@ -46,12 +37,12 @@ def sampler_of(case: SmallCase) -> Held:
     X, candidates = case.X, np.arange(case.P - case.query)
     problem = Problem(scatter.from_columns(X[:, : case.query], X[:, case.query :]), SpikeSlab(), Dual())
     widened = WidenedBlanket.of(problem, candidates)
-    return Held(widened.problem, widened.p, widened.candidates, case)
+    return Held(widened.problem, widened.p, widened.candidates, held(case))
 
 
 def chain(rng: np.random.Generator, sampler: Held, sweeps: int) -> list[ChainState]:
     """The states of a chain after its warm-up."""
-    state = replace(sampler.start(rng), hyper=held(sampler.case))
+    state = replace(sampler.start(rng), hyper=sampler.held)
     states = []
     for _ in range(WARMUP + sweeps):
         state, _ = sampler.sweep(rng, state)

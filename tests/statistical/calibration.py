@@ -37,7 +37,7 @@ from statistical.reference import Array, Generator, Mixture, Theta
 # The whole suite raises a false alarm once in 100 000 runs: every check gets an equal share of that, and every
 # p-value of a check an equal share of the check's. CHECKS bounds the number of calls of `assert_calibrated`.
 FALSE_ALARM = 1e-5
-CHECKS = 200
+CHECKS = 400
 REFERENCE_DRAWS = 10_000
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from markovblanket.contracts import Problem
+from markovblanket.contracts import Hyper, Problem
 from markovblanket.model import scatter
 from markovblanket.model.network_sweep import HYPER_NAMES, WidenedBlanket
 from markovblanket.priors import SpikeSlab
@@ -35,8 +35,20 @@ def touching(P: int, p: int) -> Array:
     return query[:, None] | query
 
 
-def draw_hyper(rng: Generator, size: int, prior: SpikeSlab, classes: int) -> dict[str, Array]:
+@dataclass(frozen=True, slots=True)
+class Held(WidenedBlanket):
+    """The package's sampler with the hyperparameters of each class of pairs held at given values."""
+
+    held: Hyper
+
+    def _draw_hyper(self, rng: Generator, W11: Array, W12: Array) -> Hyper:
+        return self.held
+
+
+def draw_hyper(rng: Generator, size: int, prior: SpikeSlab, classes: int, held: Hyper) -> dict[str, Array]:
     """Inclusion probability and slab of each class of pairs from the hyperprior, or as given; all of them."""
+    if held:
+        return {name: np.full(size, value) for name, value in held.items()}
     hyper = {}
     for inclusion, slab in list(HYPER_NAMES.values())[:classes]:
         hyper[inclusion] = rng.beta(prior.edges, prior.gaps or 1.0, size)
@@ -48,9 +60,9 @@ def draw_hyper(rng: Generator, size: int, prior: SpikeSlab, classes: int) -> dic
     return hyper
 
 
-def propose(rng: Generator, size: int, P: int, p: int, q: int, prior: SpikeSlab) -> Theta:
+def propose(rng: Generator, size: int, P: int, p: int, q: int, prior: SpikeSlab, held: Hyper) -> Theta:
     """Hyperparameters, then all entries independently; ``W11`` need not be positive definite."""
-    hyper = draw_hyper(rng, size, prior, 2 if p < P else 1)
+    hyper = draw_hyper(rng, size, prior, 2 if p < P else 1, held)
     (inclusion, slab), (others_inclusion, others_slab) = (
         [hyper.get(name, hyper[default]) for name, default in zip(names, HYPER_NAMES[0], strict=True)]
         for names in HYPER_NAMES.values()
@@ -66,11 +78,11 @@ def propose(rng: Generator, size: int, P: int, p: int, q: int, prior: SpikeSlab)
     return Theta(W11, W[:, :, P:], np.zeros((size, 0, 0)), learned)
 
 
-def draw_prior(rng: Generator, size: int, P: int, p: int, q: int, prior: SpikeSlab) -> Theta:
+def draw_prior(rng: Generator, size: int, P: int, p: int, q: int, prior: SpikeSlab, held: Hyper) -> Theta:
     """Proposals accepted if positive definite, with probability ``exp -1/2 tr(U W12 W21)``."""
     accepted: list[Theta] = []
     while sum(map(len, accepted)) < size:
-        proposal = propose(rng, 4 * size + 100, P, p, q, prior)
+        proposal = propose(rng, 4 * size + 100, P, p, q, prior, held)
         positive = np.linalg.eigvalsh(proposal.W11)[:, 0] > 0
         proposal = proposal.map(lambda x, keep=positive: x[keep])
         cost = 0.5 * reference.quadratic(np.linalg.inv(proposal.W11), proposal.W12, None)
@@ -83,14 +95,16 @@ def draw_prior(rng: Generator, size: int, P: int, p: int, q: int, prior: SpikeSl
 class NetworkCase:
     """A problem to calibrate on: p query variables, c candidates, q others with a fixed X2, and n rows.
 
-    ``kind`` is the sampler: the package's, or one with a mistake.
+    ``held`` are hyperparameters of each class of pairs that are given, if any; ``kind`` is the sampler: the
+    package's, or one with a mistake.
     """
 
     name: str
     prior: SpikeSlab
     size: tuple[int, int, int, int]
     spread: float = 1.0
-    kind: Callable[..., WidenedBlanket] = WidenedBlanket
+    held: Hyper = field(default_factory=dict)
+    kind: Callable[..., WidenedBlanket] = Held
     X2: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -114,7 +128,7 @@ class NetworkCase:
 
     def draw_joint(self, rng: Generator, size: int) -> tuple[Theta, Array]:
         """Exact draws of parameters and of the columns of the block."""
-        theta = draw_prior(rng, size, self.P, self.size[0], self.size[2], self.prior)
+        theta = draw_prior(rng, size, self.P, self.size[0], self.size[2], self.prior, self.held)
         return theta, reference.draw_data(rng, theta, self.X2)
 
     def sampler(self, X1: Array) -> WidenedBlanket:
@@ -122,7 +136,9 @@ class NetworkCase:
         p, c, q, _ = self.size
         table = scatter.from_columns(X1[:, :p], np.hstack([self.X2, X1[:, p:]]))
         right = WidenedBlanket.of(Problem(table, self.prior, Dual()), q + np.arange(c))
-        return self.kind(right.problem, right.p, right.candidates)
+        if self.kind is Held and not self.held:
+            return right
+        return self.kind(right.problem, right.p, right.candidates, self.held)
 
     def functionals(self, theta: Theta, X1: Array) -> dict[str, Array]:
         """What is watched of parameters and data, by name."""
@@ -205,25 +221,28 @@ def inclusion_test(rng: Generator, case: NetworkCase, replications: int) -> dict
     return p_values | {f"{i}~{k}, s": p_of_equal_means((surplus * weight)[:, i, k]) for i, k in pairs}
 
 
+# Hyperparameters that differ much between pairs with a query variable, and pairs without one.
+UNLIKE = {"inclusion": 0.15, "slab": 1.5, "inclusion_others": 0.6, "slab_others": 0.3}
+TIED = {"inclusion": 0.3, "slab": 2.0, "inclusion_others": 0.9, "slab_others": 2.0}
 # p, c, q, n: the whole network or a rest; n above and below the number of variables.
 WHOLE, WHOLE_FEW_ROWS, ALL_QUERY = (1, 2, 0, 12), (2, 2, 0, 3), (3, 0, 0, 10)
 BLOCK, BLOCK_FEW_ROWS, NO_CANDIDATES = (1, 2, 2, 12), (2, 1, 3, 4), (2, 0, 3, 8)
+LARGE, LARGE_BLOCK = (1, 5, 0, 12), (2, 2, 3, 12)
 SIZES = (WHOLE, WHOLE_FEW_ROWS, ALL_QUERY, BLOCK, BLOCK_FEW_ROWS, NO_CANDIDATES)
 
 
 def case(prior: str, size: tuple[int, int, int, int], spread: float = 1.0) -> NetworkCase:
-    """A problem by the names of its parts."""
-    return NetworkCase(
-        f"network {prior}-{size}-{spread:g}", {"given": GIVEN, "learned": LEARNED}[prior], size, spread
-    )
+    """A problem by the names of its parts: hyperparameters given, given by class, or learned."""
+    law, held = (GIVEN if prior == "given" else LEARNED), {"unlike": UNLIKE, "tied": TIED}.get(prior, {})
+    return NetworkCase(f"network {prior}-{size}-{spread:g}", law, size, spread, held)
 
 
 QUICK = [
     case("learned", WHOLE),
-    case("given", WHOLE_FEW_ROWS),
+    case("unlike", WHOLE_FEW_ROWS),
     case("learned", BLOCK),
     case("given", BLOCK_FEW_ROWS),
 ]
 THOROUGH = [case(prior, size) for prior in ("given", "learned") for size in SIZES]
-THOROUGH += [case("learned", BLOCK, spread=10.0)]
+THOROUGH += [case("unlike", LARGE), case("unlike", LARGE_BLOCK), case("learned", BLOCK, spread=10.0)]
 RANKED = [case("learned", WHOLE_FEW_ROWS), case("learned", BLOCK), case("given", BLOCK_FEW_ROWS)]
