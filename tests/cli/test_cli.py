@@ -155,6 +155,16 @@ def test_the_summary_takes_names_literally_and_says_what_to_beware_of(place, cap
     assert {entry.name for entry in place.iterdir()} == {"table.csv", "run"}
 
 
+def test_candidates_are_as_many_as_were_asked_for(here, capsys):
+    fit = ["fit", "table.csv", "-q", "Q2", *TINY]
+    assert main([*fit, "-o", "none", "--candidates", "0"]) == 0
+    assert "Candidates" not in capsys.readouterr().out
+    assert main([*fit, "-o", "some"]) == 0
+    assert "Candidates: all 9 other variables." in capsys.readouterr().out
+    asked = [mb.load(f"{run}/posterior").settings["candidates"]["asked"] for run in ("none", "some")]
+    assert asked == [0, "auto"]
+
+
 def test_no_edge_is_said_in_words(here, capsys):
     noise = pd.DataFrame(np.random.default_rng(3).normal(size=(60, 4)), columns=list("abcd"))
     noise.to_csv("noise.csv", index=False)
@@ -434,7 +444,7 @@ def test_simulate_writes_the_table_that_python_draws(here, capsys):
     assert main(["simulate", *arguments, "--out", "sim"]) == 0
     made = mb.simulate(40, 3, 9, kinds="mixed", missing=0.1, seed=5)
     assert_written("sim/table.csv", made.table)
-    assert_written("sim/truth.csv", made.truth)
+    assert_written("sim/truth.csv", pd.concat([made.query_edges, made.truth], ignore_index=True))
     assert "seed 5" in capsys.readouterr().out
 
 

@@ -10,6 +10,7 @@ import re
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("jinja2")
@@ -150,7 +151,7 @@ def test_where_the_page_cannot_hold_its_edges_the_share_ends_or_is_not_offered(p
 def test_a_default_between_two_places_is_a_place_of_its_own(posterior, monkeypatch):
     """Its threshold is exact, whatever the number of its place."""
     probabilities = np.unique(posterior.inclusion.to_numpy()[~posterior.inclusion.isna()])
-    between = probabilities[(100 * probabilities) % 1 > 0.1][-1]
+    between = probabilities[((100 * probabilities) % 1 > 0.1) & (probabilities < 0.98)][-1]
     monkeypatch.setattr(_slider, "usual", lambda sure, rule: float(between))
     slider, page = _slider.Slider.of(posterior), Page(report.html(posterior))
     assert slider.threshold(slider.start) == between != slider.start / 100
@@ -344,8 +345,28 @@ def test_candidates_are_named(posterior):
     settings = dict(posterior.settings) | {"candidates": {"asked": "auto", "chosen": ["V10", "V11"]}}
     known = dataclasses.replace(posterior, settings=settings)
     said = " ".join(Page(report.html(known)).text.split())
-    assert "2 likely neighbours modelled as fully as the query: V10, V11" in said
+    assert "2 likely neighbours, modelled as fully as the query: V10, V11" in said
     assert "candidates='auto'," in said
+    settings["candidates"] = {"asked": 0, "chosen": []}
+    said = " ".join(Page(report.html(dataclasses.replace(posterior, settings=settings))).text.split())
+    assert "Candidatesnone" in said
+    assert "candidates=0," in said
+    assert "all other variables are modelled as fully as the query" in Page(report.html(posterior)).text
+
+
+def test_near_duplicates_that_share_an_edge_are_named():
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((200, 4))
+    table = pd.DataFrame(x, columns=["alone", "other", "first", "twin"])
+    table["twin"] = table["first"] + 0.05 * x[:, 3]
+    table["T"] = 0.6 * table["first"] + rng.standard_normal(200)
+    with pytest.warns(mb.ConvergenceWarning):
+        known = mb.estimate(table, ["T"], chains=2, warmup=100, draws=200, seed=1, progress=False)
+    (group,) = _sections.groups(known)
+    assert set(group["variables"]) >= {"first", "twin"}
+    page = Page(report.html(known))
+    assert any(attributes.get("id") == "groups" for _, attributes in page.tags)
+    assert _sections.groups(whole_network(5, 4)) == []  # without rows, nothing can be said
 
 
 def test_a_whole_network_is_called_so_and_its_nodes_stay_where_they_are():

@@ -221,6 +221,10 @@ def test_the_table_is_sorted_by_its_headers(seen, names):
     one(seen, "th[data-by=variable] button").click()
     variables = [names.edge(k)[1] for k in seen.execute_script(order)]
     assert variables == sorted(variables)
+    one(seen, "th[data-by=bayes_factor] button").click()
+    factors = [float(names.data["edges"]["bayes_factor"][k]) for k in seen.execute_script(order)]
+    assert factors == sorted(factors, reverse=True)
+    assert factors[0] == float("inf")  # a text in the data of the page
 
 
 def test_a_name_that_is_a_script_is_text(seen):
@@ -255,7 +259,8 @@ def test_a_whole_network_of_sixty_variables_fits_and_its_nodes_stay(program, tmp
     assert program.execute_script("return document.documentElement.scrollWidth") <= width
     web.picture(program, f"network-{width}.png")
     where = """
-        const place = (node) => [node.dataset.node, ...node.getAttribute("transform").match(/-?[0-9.]+/g)].map(Number);
+        const numbers = (node) => node.getAttribute("transform").match(/-?[0-9.]+/g);
+        const place = (node) => [node.dataset.node, ...numbers(node)].map(Number);
         return [...document.querySelectorAll("#nodes > g")].map(place).sort((a, b) => a[0] - b[0]);
     """
     before = program.execute_script(where)

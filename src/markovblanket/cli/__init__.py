@@ -268,7 +268,7 @@ def simulate(**options: Any) -> int:
       markovblanket simulate --rows 300 --query 5 --rest 200 --kinds mixed \\
         --missing 0.1 --out sim/
 
-    FOLDER receives table.csv, truth.csv (every pair of a query variable and another variable, and whether it has
+    FOLDER receives table.csv, truth.csv (every pair of a query variable and any other variable, and whether it has
     an edge) and settings.json.
     """
     from markovblanket.cli._simulate import run

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from markovblanket import __version__
-from markovblanket.cli import _output_folder, _screen
+from markovblanket.cli import _output_folder, _screen, _simulate
 from markovblanket.fitting.estimate import estimate
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.simulation import Simulated, score, simulate
@@ -90,7 +90,7 @@ def fit_clinic(console: Console) -> tuple[Posterior, Simulated]:
     seconds = time.perf_counter() - begin
     edges = posterior.edges()
     console.print(_screen.understood(posterior))
-    console.print(blanket_table(edges, every_pair(data)))
+    console.print(blanket_table(edges, _simulate.every_pair(data)))
     console.print(verdict(posterior, edges, data, seconds))
     return posterior, data
 
@@ -105,14 +105,9 @@ def blanket_table(edges: pd.DataFrame, truth: pd.DataFrame) -> Table:
     return _screen.printed("What is directly connected to the traits?", [*columns, _screen.Column("truth", texts)])
 
 
-def every_pair(data: Simulated) -> pd.DataFrame:
-    """The truth of every pair that has a query variable, each pair once."""
-    return pd.concat([data.query_edges, data.truth], ignore_index=True)
-
-
 def verdict(posterior: Posterior, edges: pd.DataFrame, data: Simulated, seconds: float) -> str:
     """The number of edges found and missed, the explained variances, predictive checks, and convergence."""
-    result = score(every_pair(data), edges)
+    result = score(_simulate.every_pair(data), edges)
     r2 = ", ".join(f"{name} {value:.2f}" for name, value in posterior.r2()["mean"].items())
     return (
         f"\nFound {result.found} of {result.found + result.missed} true edges, {result.missed} missed, "
@@ -134,4 +129,4 @@ def checks(posterior: Posterior) -> str:
 def write(folder: Path, data: Simulated) -> None:
     """Write the table and its truth to the folder."""
     _output_folder.write_table(folder / "table.csv", data.table)
-    _output_folder.write_table(folder / "truth.csv", data.truth)
+    _output_folder.write_table(folder / "truth.csv", _simulate.every_pair(data))

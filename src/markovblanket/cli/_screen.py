@@ -19,7 +19,6 @@ from rich.text import Text
 from markovblanket.posterior.diagnostics import Diagnostics
 from markovblanket.posterior.display import PLAIN, edge_fields, edge_rows
 from markovblanket.posterior.posterior import Posterior
-from markovblanket.report import _sections
 
 MOST_EDGES_SHOWN = 20
 # Of a terminal, and between the columns of a table.
@@ -139,11 +138,11 @@ def understood(posterior: Posterior) -> str:
 
 def candidates(posterior: Posterior) -> str:
     """A sentence with the number of candidates in the block of the query; empty if there are none."""
-    names = _sections.candidates(posterior)
-    if not names:
+    names = posterior.settings.get("candidates", {}).get("chosen", [])
+    if not names or not posterior.variables:
         return ""
     count = "all" if len(names) == len(posterior.variables) else f"{len(names):,} of the"
-    return f" Candidates: {count} {len(posterior.variables):,} other variables."
+    return f"\nCandidates: {count} {len(posterior.variables):,} other variables."
 
 
 def iterations(posterior: Posterior) -> str:

@@ -51,8 +51,8 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
     inclusion : float, optional
         Instead: edges that are present with at least this probability.
     chains, warmup, draws, thin : int
-        Independent chains; iterations discarded; draws kept per chain, or ``"auto"`` as in
-        :func:`markovblanket.estimate`; iterations per kept draw.
+        Independent chains; iterations discarded; draws kept per chain; iterations per kept draw. For warm-up and
+        draws, ``"auto"`` means what it does for :func:`markovblanket.estimate`.
     random_state : int, numpy.random.RandomState or None
         An int is the ``seed`` of :func:`markovblanket.estimate`; anything else draws that seed.
     n_jobs : int, optional
@@ -105,7 +105,7 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
         inclusion: float | None = None,
         chains: int = 4,
         warmup: int | str = "auto",
-        draws: int | str = 1000,
+        draws: int | str = "auto",
         thin: int = 1,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,

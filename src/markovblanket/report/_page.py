@@ -125,8 +125,14 @@ def payload(
 
 
 def plain(value: Any) -> str | float | None:
-    """A cell of the table of edges for the script: text, or a number of few digits; None if it is missing."""
-    return value if isinstance(value, str) else _curves.significant(float(value))
+    """A cell of the table of edges for the script: text, or a number of few digits; None if it is missing.
+
+    >>> plain("+"), plain(0.1234567), plain(float("nan")), plain(float("inf"))
+    ('+', 0.12346, None, 'inf')
+    """
+    if isinstance(value, str):
+        return value
+    return "inf" if value == np.inf else _curves.significant(float(value))  # JSON has no infinite numbers
 
 
 def reach(edges: pd.DataFrame) -> float:

@@ -26,6 +26,10 @@ BLOCKS = {
     "W11": "precision matrix of the query (W11)",
     "edges": "the selected edges",
     "r2": "explained variance (R²)",
+    "inclusion": "how many pairs are edges, learned by the prior",
+    "slab": "how large edges are, learned by the prior",
+    "inclusion_others": "how many pairs without a query variable are edges, learned by the prior",
+    "slab_others": "how large edges without a query variable are, learned by the prior",
 }
 EFFORT = {
     "iterations": "iterations of the solver, or entries of W12 changed if there is no solver",
@@ -126,7 +130,7 @@ def checks(posterior: Posterior) -> dict[str, Any] | None:
 
 def groups(posterior: Posterior) -> list[dict[str, Any]]:
     """Groups of near-duplicates that share an edge; empty without rows or without exact zeros."""
-    if not posterior.observed.table.n or posterior.inclusion.isna().to_numpy().any():
+    if not posterior.observed.table.n or posterior.inclusion.isna().to_numpy().all():
         return []
     found = posterior.groups().to_dict("records")
     return [row | {"variables": [str(name) for name in row["variables"]]} for row in found]

@@ -14,6 +14,7 @@
   const nodes = all("#nodes > g").sort((a, b) => a.dataset.node - b.dataset.node); // the query is drawn last, on top
   const rows = Array.from(body.rows), headers = all("#edges thead th");
   const ends = data.ends, edges = data.edges;
+  if (edges.bayes_factor) edges.bayes_factor = edges.bayes_factor.map((value) => (value === "inf" ? Infinity : value));
   const words = data.names.map((name) => name.toLowerCase());
   // Two meanings of the slider: how sure each edge must be, and the false discovery rate of all.
   const meanings = {
