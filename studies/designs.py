@@ -1,4 +1,4 @@
-"""Gaussian tables whose network is known, from three sources: the paper's hubs, another's simulator, real networks.
+"""Gaussian tables whose network is known: the paper's hubs, another program's simulator, published networks.
 
 A design has a name, a title, and a function of a number that returns the data set of this number as `Known`.
 """
@@ -111,7 +111,7 @@ class GWishart:
     @property
     def title(self) -> str:
         """A reader's."""
-        return f"{self.graph}, n = {self.rows:,}"
+        return f"BDgraph's {self.graph}, n = {self.rows:,}"
 
     def data(self, number: int) -> Known:
         """By R; with more rows, it is of the same network. The number also draws the query."""
@@ -166,7 +166,7 @@ def queried(table: np.ndarray, W: np.ndarray, names: Sequence[str], query: int, 
 
 @cache
 def published(network: str) -> tuple[list[str], np.ndarray]:
-    """Names and precision matrix: with x = B x + e, e independent of variances v, W = (I - B)' diag(1/v) (I - B)."""
+    """Names and precision matrix, (I - B)' diag(1/v) (I - B) with x = B x + e and e independent of variances v."""
     try:
         found = resources.files("pgmpy") / "utils" / "example_models" / f"{network}.json"
     except ImportError as error:

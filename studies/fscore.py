@@ -1,17 +1,18 @@
 """How well are true blankets found? Networks of three sources, with the contestants that people use.
 
-    python studies/fscore.py [--designs hubs bdgraph real] [--methods ...] [--sets 25] [--first 0] [--jobs 1] [--out O]
+    python studies/fscore.py [--designs hubs bdgraph real] [--methods ...] [--sets 25] [--jobs 1] [--out O]
     python studies/fscore.py --page [--out O]
 
-*hubs*: the paper's artificial networks, 10 query and 90 other variables, weights uniform in [0.3, 1] with random
-signs. *bdgraph*: BDgraph's own simulator, 60 variables. *real*: a published Gaussian Bayesian network, ecoli70, as
-pgmpy ships it. In the last two 8 variables drawn at random are the query. A design can also be asked for by its own
-name. Wanted are all edges that touch the query, those among the query included. Signs do not enter the scores, since
-not all contestants have them; wrong ones are counted beside.
+*hubs*: the paper's artificial networks, 10 query and 90 other variables, weights uniform in [0.3, 1] with
+random signs. *bdgraph*: BDgraph's own simulator, 60 variables. *real*: a published Gaussian Bayesian network,
+ecoli70, as pgmpy ships it. In the last two 8 variables drawn at random are the query. A design can also be
+asked for by its own name. Wanted are all edges that touch the query, those among the query included. Signs do
+not enter the scores, since not all contestants have them; wrong ones are counted beside.
 
-A result is kept for every design, method and data set: the truth, how the method orders all pairs, and what each rule
-selects. So a run that was stopped goes on where it was, further sets or methods are added by asking for them, and a
-new score needs no new run. `--page` runs nothing: it makes docs/studies/fscore.md, its pictures and its tables.
+A result is kept for every design, method and data set: the truth, how the method orders all pairs, and what
+each rule selects. So a run that was stopped goes on where it was, further sets or methods are added by asking
+for them, and a new score needs no new run. `--page` runs nothing: it makes docs/studies/fscore.md, its pictures
+and its tables.
 """
 
 from __future__ import annotations
@@ -180,7 +181,7 @@ def summary(scores: pd.DataFrame, best: str = "spike-slab") -> pd.DataFrame:
 
 
 def error_rates(scores: pd.DataFrame) -> pd.DataFrame:
-    """Mean share of false edges over data sets beside the promised one, by rule, for all that have probabilities."""
+    """Mean share of false edges beside the promised one, by rule, of all methods that have probabilities."""
     chosen = scores[scores["promised"].notna()].assign(over=lambda t: t["realised"] - t["promised"])
     grouped = chosen.groupby(["design", "method", "rule"])
     table = grouped.agg(
@@ -207,7 +208,9 @@ def in_order(table: pd.DataFrame) -> pd.DataFrame:
 def main() -> None:
     """Run what is asked for and print how it went, or make the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--designs", nargs="+", default=list(DESIGNS), choices=[*DESIGNS, *BY_NAME], metavar="DESIGN")
+    parser.add_argument(
+        "--designs", nargs="+", default=list(DESIGNS), choices=[*DESIGNS, *BY_NAME], metavar="DESIGN"
+    )
     parser.add_argument("--methods", nargs="+", default=SHORT, choices=METHODS, metavar="METHOD")
     parser.add_argument("--sets", type=int, default=25)
     parser.add_argument("--first", type=int, default=0, help="number of the first set")

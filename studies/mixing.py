@@ -22,7 +22,7 @@ import numpy as np
 
 import markovblanket as mb
 from common import DOCS, kept, markdown, one_thread, quietly, source, stamp, written
-from fscore import Design
+from designs import Hubs
 from markovblanket.baselines import graphical_lasso
 from markovblanket.contracts import ChainState, Problem
 from markovblanket.model import sweep
@@ -251,7 +251,7 @@ def main() -> None:
     parser.add_argument("--docs", type=Path, default=DOCS)
     given = parser.parse_args()
     one_thread()
-    data = Design().data(given.set)
+    data = Hubs().simulated(given.set)
     records = {
         name: kept(
             given.out / f"set{given.set}-draws{given.draws}" / f"{name}.json",
