@@ -43,18 +43,16 @@ def fit(seed, **settings):
         data.query,
         prior=PRIORS[seed % 3],
         seed=seed,
-        second_look=seed % 3 == 0,
         **(SCHEDULE | settings),
     )
-    looked = posterior.inclusion_other
-    return posterior.W12.to_numpy(), posterior.W11.to_numpy(), np.zeros(0) if looked is None else looked.to_numpy()
+    return posterior.W12.to_numpy(), posterior.W11.to_numpy()
 
 
 def regress(seed):
     """Through the door of scikit-learn."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((30, 5))
-    model = mb.MarkovBlanket(random_state=seed, second_look=False, chains=2, warmup=20, draws=20)
+    model = mb.MarkovBlanket(random_state=seed, chains=2, warmup=20, draws=20)
     return (model.fit(X, X[:, 0] + rng.standard_normal(30)).predict(X),)
 
 

@@ -8,7 +8,6 @@ from .fitting.resume import load as load
 from .fitting.resume import resume as resume
 from .fitting.resume import status as status
 from .fitting.scan import scan as scan
-from .fitting.second_look import second_look as second_look
 from .fitting.sklearn_estimator import MarkovBlanket as MarkovBlanket
 from .posterior.diagnostics import ConvergenceWarning as ConvergenceWarning
 from .posterior.difference import difference as difference

@@ -33,6 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.floating[Any]]
+Indices = npt.NDArray[np.intp]
 Hyper = Mapping[str, float]
 State = TypeVar("State")
 
@@ -55,14 +56,11 @@ class SweepInfo:
 
     ``iterations`` and ``residual`` are those of the linear solver; a sweep without a solver reports the number of
     entries of ``W12`` that it changed as ``iterations``. ``scale_factor`` is c of the common scale move.
-    ``proposals`` counts the proposed joint moves of an edge and its latent column, ``rejections`` those rejected.
     """
 
     iterations: int
     residual: float
     scale_factor: float
-    proposals: int = 0
-    rejections: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,8 @@ class ChainState:
     """Current state of a chain; a sweep returns a new state and never changes an old one.
 
     ``hyper`` holds the learned hyperparameters by name. ``columns`` is None if all columns are observed Gaussian
-    data, which never change.
+    data, which never change. ``inclusion``, P x P, has the conditional probabilities of the last sweep that an entry
+    of a widened block is not zero; the next sweep does not depend on them.
     """
 
     W11: Array
@@ -86,6 +85,7 @@ class ChainState:
     T: Array
     hyper: Hyper = field(default_factory=dict)
     columns: Columns | None = None
+    inclusion: Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class Scatter(Protocol):
 
     @property
     def rest_degrees(self) -> float:
-        """Degrees of freedom of ``W22.1 | S ~ Wishart_q(., (S22 + r I)^-1)``, with a ridge r between 1 and 10."""
+        """Degrees of freedom of ``W22.1 | S ~ Wishart_q(., (S22 + r I)^-1)``, r the ridge of its prior."""
 
 
 @runtime_checkable
@@ -241,14 +241,8 @@ class Latent(Protocol):
     def refresh(self, rng: np.random.Generator, state: ChainState) -> Columns:
         """Draw the latent cells from ``X | W, Y``, where Y are the observed data; return all columns."""
 
-    def hop(
-        self, rng: np.random.Generator, state: ChainState, odds: float, slab: float
-    ) -> tuple[ChainState, tuple[int, int]]:
-        """Apply joint moves of latent query columns and entries of ``W12``; return the state and two counts.
-
-        A priori an entry is not zero with log-odds ``odds``, and then ``N(0, slab)``. The counts are the numbers
-        of proposed and of rejected moves.
-        """
+    def widened(self, candidates: Indices) -> Latent:
+        """Return the latent columns with the candidates, given by their positions in the rest, among the query."""
 
     def scatter(self, columns: Columns) -> Scatter:
         """Return the scatter of the given current columns."""
@@ -287,7 +281,9 @@ class Draw:
 
     ``W22_diagonal`` holds draws of the diagonal of ``W22``, each from its own marginal distribution (its entries
     need not be a joint draw); ``explained`` is the variance of each query variable that the rest explains;
-    ``latent`` holds the latent columns, if these are kept.
+    ``latent`` holds the latent columns, if these are kept. ``inclusion`` is p x (p + q), query variables first:
+    the conditional probability in this sweep that each pair's entry is not zero; None without exact zeros in both
+    blocks.
     """
 
     W11: Array
@@ -297,6 +293,7 @@ class Draw:
     hyper: Hyper
     info: SweepInfo
     latent: Array | None = None
+    inclusion: Array | None = None
 
 
 class Sampler(Protocol[State]):
@@ -311,8 +308,8 @@ class Sampler(Protocol[State]):
     def derive(self, rng: np.random.Generator, state: State, info: SweepInfo) -> Draw:
         """Return the quantities to be kept of a state."""
 
-    def cross(self, state: State) -> Array:
-        """Return the cross block ``W12`` of a state."""
+    def partial_correlations(self, state: State) -> Array:
+        """Return the p x q partial correlations of a state; the diagonal of ``W22`` is at its conditional mean."""
 
 
 class Store(Protocol):

@@ -42,7 +42,7 @@ class Counting:
         one = np.array([float(state)])
         return Draw(one[:, None], one[:, None], one, one, {}, info)
 
-    def cross(self, state):
+    def partial_correlations(self, state):
         return np.array([[float(state)]])
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from markovblanket.chains.streaming import LEAST_NONZERO_STATES, Bins, EdgeStream, Layout, Moments, merge
 from markovblanket.contracts import Draw
-from support.known_draws import INFO, chain_stream, made_draws, streamed, warm
+from support.known_draws import INFO, chain_stream, made_draws, partial_correlations, streamed, warm
 
 
 def halves(W12):
@@ -31,16 +31,16 @@ def test_a_layout_uses_every_draw_in_one_part_and_the_last_in_whole_batches(draw
 def test_a_stream_adds_up_what_the_draws_hold(draws):
     made = made_draws(draws=draws)
     W12, found = made["W12"], streamed(made)
-    d, w_ii = W12 - found["centre"], np.einsum("...ii->...i", made["W11"])
-    partial = -W12 / np.sqrt(w_ii[..., :, None] * made["W22_diagonal"][..., None, :])
+    partial, w_ii = partial_correlations(made), np.einsum("...ii->...i", made["W11"])
     np.testing.assert_array_equal(found["positive"], (W12 > 0).sum(axis=1))
     np.testing.assert_array_equal(found["negative"], (W12 < 0).sum(axis=1))
     close = {"rtol": 1e-12, "atol": 1e-10}
-    np.testing.assert_allclose(found["sum"], np.stack([x.sum(axis=1) for x in halves(d)], axis=1), **close)
-    squares = np.stack([(x**2).sum(axis=1) for x in halves(d)], axis=1)
+    np.testing.assert_allclose(found["sum"], np.stack([x.sum(axis=1) for x in halves(W12)], axis=1), **close)
+    squares = np.stack([(x**2).sum(axis=1) for x in halves(W12)], axis=1)
     np.testing.assert_allclose(found["squares"], squares, **close)
     np.testing.assert_allclose(found["partial_sum"], partial.sum(axis=1), **close)
     np.testing.assert_allclose(found["partial_squares"], (partial**2).sum(axis=1), **close)
+    np.testing.assert_allclose(found["regression_sum"], -(W12 / w_ii[..., None]).sum(axis=1), **close)
     np.testing.assert_allclose(found["coefficient_sum"], -np.linalg.solve(made["W11"], W12).sum(axis=1), **close)
 
 
@@ -48,7 +48,7 @@ def test_a_stream_adds_up_what_the_draws_hold(draws):
 def test_batches_are_the_last_draws_cut_in_equal_pieces(draws):
     made, layout = made_draws(draws=draws), Layout(draws)
     found = streamed(made)
-    d = (made["W12"] - found["centre"])[:, layout.unbatched :]
+    d = made["W12"][:, layout.unbatched :]
     whole = d.reshape(d.shape[0], layout.batches, layout.batch, *d.shape[2:]).sum(axis=2)
     half = d.reshape(d.shape[0], 2 * layout.batches, layout.batch // 2, *d.shape[2:]).sum(axis=2)
     np.testing.assert_allclose(found["batch_sum"], whole.sum(axis=1), atol=1e-9)
@@ -59,23 +59,24 @@ def test_batches_are_the_last_draws_cut_in_equal_pieces(draws):
 def test_a_histogram_counts_every_draw_but_zeros_once():
     """The bins are narrow here, so that underflow and overflow hold some."""
     made = made_draws()
-    bins = warm(made["W12"]).bins(Layout(205).bins)
+    partial = partial_correlations(made)
+    bins = warm(partial).bins(Layout(205).bins)
     bins = Bins(bins.centre, 4 * bins.per_width)
     found = streamed(made, bins)
     for i, j in np.ndindex(2, 7):
-        w = made["W12"][..., i, j].ravel()
+        w = partial[..., i, j].ravel()
         w = w[w != 0]
         edges = bins.centre[i, j] + (np.arange(65) - 32) / bins.per_width[i, j]
         expected = np.histogram(w, [-np.inf, *edges, np.inf])[0]
         np.testing.assert_array_equal(found["histogram"][i, j], expected)
-        assert found["lowest"][i, j] == min(edges[0], w.min(initial=np.inf))
-        assert found["highest"][i, j] == max(edges[-1], w.max(initial=-np.inf))
+        assert found["lowest"][i, j] == pytest.approx(min(edges[0], w.min(initial=np.inf)))
+        assert found["highest"][i, j] == pytest.approx(max(edges[-1], w.max(initial=-np.inf)))
     assert found["histogram"][1:, :, [0, -1]].sum() > 100
 
 
 def test_merging_chains_is_pooling_their_draws():
     made = made_draws(draws=200)
-    bins = warm(made["W12"]).bins(64)
+    bins = warm(partial_correlations(made)).bins(64)
     pooled = {name: array.reshape(1, -1, *array.shape[2:]) for name, array in made.items()}
     apart, together = streamed(made, bins), chain_stream(pooled, 0, bins)
     for name in ("histogram", "lowest", "highest", "centre"):

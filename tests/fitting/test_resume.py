@@ -29,7 +29,6 @@ from markovblanket.chains.snapshots import Saver
 from markovblanket.fitting import run_folder
 from markovblanket.fitting.run_folder import RunFolder
 from markovblanket.model.sweep import Blanket
-from markovblanket.posterior import storage
 
 SCHEDULE = {"chains": 2, "warmup": 60, "draws": 40, "thin": 2}
 DATA = {
@@ -226,8 +225,7 @@ def test_a_run_under_way_can_be_read_as_far_as_it_is(kind, tmp_path, monkeypatch
     partial = mb.load(folder)
     assert partial.settings["draws"] == 25
     np.testing.assert_array_equal(partial.W12, short.W12)
-    assert partial.inclusion_other is None  # a second look is taken at the end
-    assert partial.edges(all=True).equals(short.edges(all=True).drop(columns="inclusion_other"))
+    assert partial.edges(all=True).equals(short.edges(all=True))
     seen = mb.status(folder)
     assert seen.chains["draws"].tolist() == [25, 25]
     assert "stopped, 79% of all iterations done, 25 draws in every chain; worst R-hat so far" in seen.sentence
@@ -383,7 +381,6 @@ def test_draws_on_disk_grow(tmp_path, monkeypatch):
                 np.testing.assert_array_equal(posterior.draws[name].values, array.values)
             np.testing.assert_allclose(posterior.edges(all=True)["weight"], knew.edges(all=True)["weight"])
             assert posterior.settings["draws"] == more
-            pd.testing.assert_frame_equal(posterior.inclusion_other, knew.inclusion_other)
 
 
 def test_a_posterior_whose_draws_have_grown_since_is_saved_as_it_was(tmp_path):
@@ -411,33 +408,6 @@ def test_draws_on_disk_that_stop_while_they_grow_go_on(tmp_path, monkeypatch, pl
     grown, whole = resumed(run, draws=80), fitted(draws=80)
     np.testing.assert_array_equal(grown.draws["W11"], whole.draws["W11"])
     np.testing.assert_array_equal(grown.W12.values, whole.W12.values.astype(np.float32))
-
-
-@pytest.mark.parametrize(
-    "place", ["markovblanket.posterior.storage._write_groups", "markovblanket.posterior.storage.write_settings"]
-)
-def test_a_second_look_that_stops_while_it_is_written_is_written_again(tmp_path, monkeypatch, place):
-    """Until it is there as a whole, no posterior is in the folder that would be read with what there is of it."""
-    run, folder, whole = tmp_path / "run", tmp_path / "draws", fitted(second_look=True)
-    assert whole.inclusion_other.notna().any(axis=None)
-    fitted(checkpoint=run, keep=folder, second_look=True)
-
-    def stopped(path, groups, *_):
-        if "looked" in groups or (path / "looked.zarr").exists():
-            raise KeyboardInterrupt
-        return work(path, groups)
-
-    with monkeypatch.context() as patch:
-        work = storage._write_groups if place.endswith("groups") else storage.write_settings
-        patch.setattr(place, stopped)
-        with pytest.raises(KeyboardInterrupt):
-            resumed(run)
-    for part in folder.glob("looked.zarr/inclusion_other/*"):
-        part.unlink()
-    with pytest.raises(FileNotFoundError, match=r"it has no settings\.json"):
-        mb.load(folder)
-    resumed(run)
-    pd.testing.assert_frame_equal(mb.load(folder).inclusion_other, whole.inclusion_other)
 
 
 def test_draws_on_disk_are_found_from_anywhere_and_move_with_their_run(tmp_path, monkeypatch):

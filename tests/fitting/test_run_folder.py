@@ -11,7 +11,7 @@ import markovblanket as mb
 from markovblanket._files import DamagedError
 
 pytestmark = pytest.mark.filterwarnings("ignore::markovblanket.ConvergenceWarning")
-SHORT = {"chains": 2, "warmup": 20, "draws": 20, "progress": False, "second_look": False}
+SHORT = {"chains": 2, "warmup": 20, "draws": 20, "progress": False}
 
 
 @pytest.fixture

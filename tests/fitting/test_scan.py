@@ -109,7 +109,6 @@ def test_an_edge_is_one_row_from_its_surest_end_and_tells_of_the_other():
     either = found.edges().set_index(["query", "variable"])
     assert list(either.index) == [("b", "a"), ("a", "c")]
     assert either["weight"].tolist() == [1.2, -1.0]
-    assert either["inclusion_other"].tolist() == [0.6, 0.1]
     assert either[["ends", "looks"]].to_numpy().tolist() == [[2, 2], [1, 2]]
     assert found.edges("and")["variable"].tolist() == ["a"]
     assert [sorted(edge) for edge in found.graph("and").edges] == [["a", "b"]]
@@ -121,7 +120,6 @@ def test_with_one_end_alone_both_rules_agree():
     found = scanned([(0, "a", "d", 1.0, 0.6, True)], [("a",), ("b",)])
     pd.testing.assert_frame_equal(found.edges("and"), found.edges("or"))
     assert found.edges()["looks"].tolist() == [1]
-    assert np.isnan(found.edges()["inclusion_other"]).all()
 
 
 def test_no_edge_at_all_is_an_empty_table_and_a_graph_without_edges():
@@ -168,7 +166,6 @@ def test_a_set_of_all_columns_leaves_nothing_to_connect(made):
         ({"prior": "ridge"}, "prior='ridge': known are "),
         ({"chains": 0}, "chains=0: must be a whole number, at least 1"),
         ({"draws": 0}, "draws=0: must be a whole number, at least 1"),
-        ({"second_look": "often"}, "second_look='often': True, False or 'auto'"),
     ],
 )
 def test_odd_options_are_refused(made, options, message):

@@ -283,7 +283,7 @@ def test_default_settings_are_those_of_estimate():
     asked = mb.MarkovBlanket().get_params()
     default = estimate.__kwdefaults__
     shared = asked.keys() & default.keys() - {"progress"}
-    assert shared == {"prior", "solver", "second_look", "chains", "warmup", "draws", "thin", "n_jobs", "keep"}
+    assert shared == {"prior", "solver", "chains", "warmup", "draws", "thin", "n_jobs", "keep"}
     assert {name: asked[name] for name in shared} == {name: default[name] for name in shared}
     assert asked["random_state"] is default["seed"] is None
 

@@ -119,6 +119,15 @@ def test_derived_quantities_are_those_of_the_full_matrices(setting: Setting) -> 
     assert same(ChainState(draw.W11, draw.W12, one.T, draw.hyper), one)
 
 
+def test_partial_correlations_take_the_diagonal_of_W22_at_its_mean(setting: Setting) -> None:
+    one, (n, q) = setting.one, setting.X2.shape
+    A = setting.X2.T @ setting.X2 + scatter.rest_ridge(n, q) * np.eye(q)
+    W22 = np.linalg.inv(A) * scatter.rest_degrees(n, q) + one.W12.T @ np.linalg.solve(one.W11, one.W12)
+    expected = -one.W12 / np.sqrt(np.outer(np.diag(one.W11), np.diag(W22)))
+    found = sweep.Blanket(problem_of(setting)).partial_correlations(one)
+    np.testing.assert_allclose(found, expected)
+
+
 def test_diagonal_of_W22_follows_the_law_of_the_whole_block() -> None:
     """Against ``W22 = W22.1 + W21 U W12`` with ``W22.1`` drawn whole."""
     rng, (p, q, n) = np.random.default_rng(8), (2, 3, 6)

@@ -18,7 +18,7 @@ ROWS = ["iterations", "residual", "scale_factor", "proposals", "rejections"]
 
 def fit(prior, kinds="continuous", **schedule):
     data = mb.simulate(60, 2, 6, kinds=kinds, seed=1)
-    given = {"chains": 2, "warmup": 10, "draws": 30, "seed": 1, "progress": False, "second_look": False}
+    given = {"chains": 2, "warmup": 10, "draws": 30, "seed": 1, "progress": False}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mb.ConvergenceWarning)
         return mb.estimate(data.table, data.query, prior=prior, **(given | schedule))

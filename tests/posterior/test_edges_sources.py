@@ -9,9 +9,9 @@ import xarray as xr
 from markovblanket.chains.stores import AXES, STREAM_PREFIX
 from markovblanket.chains.streaming import Bins
 from markovblanket.posterior import summaries
-from markovblanket.posterior.edges import FromDraws, FromStreams, inclusion
+from markovblanket.posterior.edges import FromDraws, FromStreams, rest_coefficients
 from markovblanket.posterior.observed import name_streams
-from support.known_draws import autoregressive, made_draws, streamed
+from support.known_draws import autoregressive, made_draws, partial_correlations, streamed
 
 
 def from_streams(made, bins=None):
@@ -19,8 +19,18 @@ def from_streams(made, bins=None):
     return FromStreams(name_streams(found), made["W12"].shape[1])
 
 
+def dataset(made):
+    return xr.Dataset({name: (("chain", "draw", *AXES[name]), array) for name, array in made.items()})
+
+
 def from_draws(made):
-    return FromDraws(xr.Dataset({name: (("chain", "draw", *AXES[name]), array) for name, array in made.items()}))
+    return FromDraws.with_rest(dataset(made))
+
+
+def present(made, i, j):
+    """The partial correlations of an edge in the draws in which it is not zero."""
+    values = partial_correlations(made)[..., i, j]
+    return values[values != 0]
 
 
 def everywhere(made):
@@ -34,11 +44,32 @@ def test_both_sources_say_the_same(draws, zeros):
     streams, full, (i, j) = from_streams(made), from_draws(made), everywhere(made)
     np.testing.assert_array_equal(streams.sign_probability, full.sign_probability)
     np.testing.assert_array_equal(streams.nonzero, full.nonzero)
-    np.testing.assert_allclose(streams.coefficients, full.coefficients, rtol=1e-10, atol=1e-12)
-    one, other = streams.table(i, j, 0.9), full.table(i, j, 0.9)
+    expected = rest_coefficients(dataset(made), None)
+    np.testing.assert_allclose(streams.coefficients, expected, rtol=1e-10, atol=1e-12)
+    one, other = streams.table(i, j), full.table(i, j)
     assert one.columns.tolist() == other.columns.tolist()
-    for name in ("weight", "sd", "partial_correlation", "sign_probability"):
-        np.testing.assert_allclose(one[name], other[name], rtol=1e-9, atol=1e-10, err_msg=name)
+    for name in set(one) - {"lower", "upper", "rhat", "ess", "ess_tail"}:
+        np.testing.assert_allclose(one[name], other[name], rtol=1e-9, atol=1e-7, err_msg=name)
+
+
+def test_a_table_is_that_of_the_draws_in_which_an_edge_is_present():
+    made = made_draws()
+    i, j = everywhere(made)
+    table = from_draws(made).table(i, j)
+    for row, a, b in zip(table.itertuples(), i, j, strict=True):
+        values, whole = present(made, a, b), partial_correlations(made)[..., a, b]
+        if len(values):
+            ends = np.quantile(values, [0.025, 0.975])
+            found = [row.partial_correlation, row.sd, row.lower, row.upper]
+            np.testing.assert_allclose(found, [values.mean(), values.std(ddof=1), *ends])
+        w = made["W12"][..., a, b]
+        assert row.partial_correlation_averaged == pytest.approx(whole.mean())
+        assert row.sd_averaged == pytest.approx(whole.std(ddof=1))
+        assert row.coefficient == pytest.approx(-(w / made["W11"][..., a, a]).mean())
+        assert row.precision == pytest.approx(w.mean())
+        assert row.sign_probability == max((w > 0).mean(), (w < 0).mean())
+    assert np.isnan(table.loc[0, ["partial_correlation", "lower", "upper"]].to_numpy(float)).all()
+    assert len(present(made, 0, 1)) < 0.4 * whole.size
 
 
 @pytest.mark.parametrize("zeros", [True, False])
@@ -47,7 +78,7 @@ def test_ordered_values_are_the_draws_or_within_a_bin_with_the_same_signs(zeros)
     streams, full = from_streams(made), from_draws(made)
     for i, j in np.ndindex(made["W12"].shape[2:]):
         near, draws = streams.ordered(i, j), full.ordered(i, j)
-        np.testing.assert_array_equal(draws, np.sort(made["W12"][:, :, i, j], axis=None))
+        np.testing.assert_array_equal(draws, np.sort(partial_correlations(made)[:, :, i, j], axis=None))
         np.testing.assert_array_equal(np.sign(near), np.sign(draws))
         width = 1 / streams.streams["per_width"].values[i, j]
         assert np.mean(np.abs(near - draws) <= width) > 0.98
@@ -63,28 +94,22 @@ def test_quantiles_lie_within_a_bin_of_the_draws_own(zeros, narrow):
     source, (i, j) = from_streams(made, bins), everywhere(made)
     levels = [0.001, 0.025, 0.1, 0.3, 0.5, 0.7, 0.9, 0.975, 0.999]
     found = source.quantiles(i, j, levels)
-    pooled = made["W12"].reshape(-1, *made["W12"].shape[2:])[:, i, j]
-    lower, higher = (np.quantile(pooled, levels, axis=0, method=method) for method in ("lower", "higher"))
+    values = [present(made, a, b) for a, b in zip(i, j, strict=True)]
+    seen = np.array([len(draws) > 0 for draws in values])
+    assert np.isnan(found[:, ~seen]).all()
+    i, j, found, values = i[seen], j[seen], found[:, seen], [draws for draws in values if len(draws)]
+    lower, higher = (
+        np.transpose([np.quantile(draws, levels, method=method) for draws in values])
+        for method in ("lower", "higher")
+    )
     inside = np.abs(lower - bins.centre[i, j]) <= 32 / bins.per_width[i, j]
     inside &= np.abs(higher - bins.centre[i, j]) <= 32 / bins.per_width[i, j]
     width = 1 / bins.per_width[i, j]
     assert ((found >= lower - width) & (found <= higher + width))[inside].all()
     assert inside.mean() > (0.9 if narrow == 1 else 0.1)
-    assert (found >= pooled.min(axis=0) - width).all()
-    assert (found <= pooled.max(axis=0) + width).all()
+    assert (found >= np.array([draws.min() for draws in values]) - width).all()
+    assert (found <= np.array([draws.max() for draws in values]) + width).all()
     assert (np.diff(found, axis=0) >= 0).all()
-
-
-def test_a_quantile_among_exact_zeros_is_exactly_zero():
-    made = made_draws()
-    source = from_streams(made)
-    share = source.nonzero[0, 1]
-    assert 0.2 < share < 0.4
-    zero = np.zeros(1, int)
-    assert source.quantiles(zero, zero, [0.01, 0.5, 0.99]).tolist() == [[0.0]] * 3
-    middle = made["W12"][..., 0, 1]
-    at = ((middle < 0).mean() + (middle <= 0).mean()) / 2
-    assert source.quantiles(zero, zero + 1, [at]).tolist() == [[0.0]]
 
 
 def test_intervals_are_finer_than_the_bins():
@@ -92,7 +117,7 @@ def test_intervals_are_finer_than_the_bins():
     made = made_draws(draws=1000, zeros=False)
     (i, j), source = everywhere(made), from_streams(made)
     ends = source.quantiles(i, j, [0.025, 0.975])
-    pooled = made["W12"].reshape(-1, *made["W12"].shape[2:])[:, i, j]
+    pooled = partial_correlations(made).reshape(-1, *made["W12"].shape[2:])[:, i, j]
     error = np.abs(ends - np.quantile(pooled, [0.025, 0.975], axis=0)) / pooled.std(axis=0)
     assert error.mean() < 0.02
     assert error.max() < 1 / 8
@@ -181,12 +206,9 @@ def test_three_draws_say_nothing_about_convergence(make):
 
 
 @pytest.mark.parametrize("make", [from_streams, from_draws])
-def test_inclusion_is_the_share_of_nonzero_draws_where_zeros_are_possible(make):
-    with_zeros, without = made_draws(), made_draws(zeros=False)
-    expected = (with_zeros["W12"] != 0).mean(axis=(0, 1))
-    np.testing.assert_allclose(inclusion(make(with_zeros), exact_zeros=False), expected)
-    assert np.isnan(inclusion(make(without), exact_zeros=False)).all()
-    assert (inclusion(make(without), exact_zeros=True) == 1).all()
+def test_nonzero_is_the_share_of_draws_that_are_not_zero(make):
+    made = made_draws()
+    np.testing.assert_allclose(make(made).nonzero, (made["W12"] != 0).mean(axis=(0, 1)))
 
 
 @pytest.mark.parametrize("make", [from_streams, from_draws])

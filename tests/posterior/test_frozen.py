@@ -46,7 +46,7 @@ def test_automatic_draws_go_on_until_the_edges_that_are_selected_agree():
 @pytest.mark.parametrize("name", [field.name for field in fields(mb.Posterior)] + ["anything"])
 def test_no_attribute_can_be_set(name):
     made = mb.simulate(rows=30, query=1, rest=3, seed=1)
-    posterior = mb.estimate(made.table, made.query, draws=20, seed=1, second_look=False, **SHORT)
+    posterior = mb.estimate(made.table, made.query, draws=20, seed=1, **SHORT)
     with pytest.raises(FrozenInstanceError):
         setattr(posterior, name, None)
     with pytest.raises(FrozenInstanceError):

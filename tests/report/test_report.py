@@ -131,7 +131,7 @@ def test_where_the_page_cannot_hold_its_edges_the_share_ends_or_is_not_offered(p
 
 def test_a_default_between_two_places_is_a_place_of_its_own(posterior, monkeypatch):
     """Its threshold is exact, whatever the number of its place."""
-    inclusion = np.unique(posterior.inclusion_either)
+    inclusion = np.unique(posterior.inclusion)
     between = inclusion[(100 * inclusion) % 1 > 0.1][-1]
     monkeypatch.setattr(_slider, "usual", lambda posterior, rule: float(between))
     slider, page = _slider.Slider.of(posterior), Page(report.html(posterior))
@@ -298,7 +298,7 @@ def test_of_too_many_edges_the_surest_are_on_the_page_and_it_says_so(posterior, 
     page = Page(report.html(posterior))
     assert len(page.data["sure"]) <= 3
     assert slider.start > slider.usual_place
-    dropped = set(posterior.inclusion_either.stack().nlargest(len(page.data["sure"])).round(12))
+    dropped = set(posterior.inclusion.stack().nlargest(len(page.data["sure"])).round(12))
     assert set(np.round(page.data["sure"], 12)) == dropped
     assert f"pass the default rule of {slider.usual_place} %" in page.text
 

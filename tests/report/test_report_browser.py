@@ -72,7 +72,7 @@ def selected(posterior, percent, rule="inclusion"):
 
 def usual(posterior):
     """The place of the default rule."""
-    return round(100 * selection.least_inclusion(posterior.inclusion_either.to_numpy()))
+    return round(100 * selection.least_inclusion(posterior.inclusion.to_numpy()))
 
 
 def press(browser, *keys):

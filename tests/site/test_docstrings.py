@@ -24,7 +24,7 @@ VARIATES = [
 ]
 DOORS = [
     f"markovblanket.{name}"
-    for name in ("estimate", "difference", "second_look", "simulate", "Laplace", "Normal", "MarkovBlanket")
+    for name in ("estimate", "difference", "simulate", "Laplace", "Normal", "MarkovBlanket")
 ]
 
 

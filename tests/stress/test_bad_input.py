@@ -38,7 +38,7 @@ X[:, 1] = X[:, 0] + 0.2 * X[:, 1]
 PLAIN = pd.DataFrame(X, columns=list("abcd"))  # b follows a; c and d know nothing
 x, k = PLAIN["c"].to_numpy(), np.arange(N)
 S = X.T @ X
-TINY: dict[str, Any] = {"chains": 1, "warmup": 20, "draws": 20, "seed": 1, "progress": False, "second_look": False}
+TINY: dict[str, Any] = {"chains": 1, "warmup": 20, "draws": 20, "seed": 1, "progress": False}
 
 Answer = str | Callable[[mb.Posterior], bool]
 
@@ -437,7 +437,6 @@ OPTIONS: dict[str, tuple[Callable[[], mb.Posterior], Answer]] = {
     ),
     "keep=None": (option(keep=None), "keep=None: known are 'auto', 'draws', 'summary', or pass a path"),
     "checkpoint=3": (option(checkpoint=3), "checkpoint=3: must be the path of a folder"),
-    "second_look='x'": (option(second_look="x"), "second_look='x': True, False or 'auto'"),
     "named=3": (option(named=3), "named=3: must be a list of pairs (query, variable)"),
     "named=[1]": (option(named=[1]), "named has 1, which is not a pair of a query variable and another variable"),
     "kinds=[...]": (option(kinds=[1]), "kinds=[1]: must be a dict, such as {'stage': 'ordinal'}"),
@@ -745,7 +744,7 @@ import resource, sys, warnings
 import numpy as np
 import markovblanket as mb
 warnings.simplefilter("ignore", mb.ConvergenceWarning)
-options = dict(chains=1, warmup=2, draws=4, seed=1, keep="summary", second_look=False, progress=False)
+options = dict(chains=1, warmup=2, draws=4, seed=1, keep="summary", progress=False)
 posterior = mb.estimate(sys.argv[1], "v7", **options)
 finite = np.isfinite(posterior.selected(level=0.5).to_numpy(dtype=float)).all()
 print(len(posterior.variables), finite, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)

@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 import markovblanket as mb
 from markovblanket.cli import _output_folder, main
 
-TINY: dict[str, Any] = {"chains": 1, "warmup": 3, "draws": 4, "seed": 1, "progress": False, "second_look": False}
+TINY: dict[str, Any] = {"chains": 1, "warmup": 3, "draws": 4, "seed": 1, "progress": False}
 PACKAGE = str(Path(mb.__file__).parent)
 FIGURES = ["weight", "sd", "lower", "upper", "partial_correlation", "sign_probability"]
 LONGEST = 400

@@ -30,10 +30,16 @@ def made_draws(seed=0, chains=3, draws=205, p=2, q=7, zeros=True):
     return {"W11": L @ L.swapaxes(-1, -2), "W12": W12, "W22_diagonal": 1 + rng.random((*size, q))}
 
 
-def warm(W12):
+def partial_correlations(made):
+    """``-w_ij / sqrt(w_ii w_jj)`` in each draw."""
+    w_ii = np.einsum("...ii->...i", made["W11"])
+    return -made["W12"] / np.sqrt(w_ii[..., :, None] * made["W22_diagonal"][..., None, :])
+
+
+def warm(partial):
     """Moments as if all draws had been those of the warm-up."""
-    moments = Moments.empty(W12.shape[2:])
-    for state in W12.reshape(-1, *W12.shape[2:]):
+    moments = Moments.empty(partial.shape[2:])
+    for state in partial.reshape(-1, *partial.shape[2:]):
         moments.add(state)
     return moments
 
@@ -50,5 +56,5 @@ def chain_stream(made, chain, bins):
 def streamed(made, bins=None):
     """The merged statistics of all chains."""
     chains, draws = made["W12"].shape[:2]
-    bins = warm(made["W12"]).bins(Layout(draws).bins) if bins is None else bins
+    bins = warm(partial_correlations(made)).bins(Layout(draws).bins) if bins is None else bins
     return merge([chain_stream(made, chain, bins) for chain in range(chains)], draws)

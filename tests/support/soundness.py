@@ -14,7 +14,7 @@ from markovblanket.model.scatter import from_columns
 from markovblanket.priors import Horseshoe, Laplace, Normal, SpikeSlab
 from markovblanket.solvers import Dual
 
-fit = partial(mb.estimate, query=[0, 1], chains=1, warmup=20, draws=20, seed=1, progress=False, second_look=False)
+fit = partial(mb.estimate, query=[0, 1], chains=1, warmup=20, draws=20, seed=1, progress=False)
 PRIORS = {
     "spike-slab": SpikeSlab(),
     "laplace": Laplace(),

@@ -147,6 +147,7 @@ class WholeNetwork:
         hyper: Hyper = {"lam": state.lam} if self.prior.learned else {}
         return Draw(W11, W12, np.diag(state.W)[p:], explained, hyper, info)
 
-    def cross(self, state: NetworkState) -> Array:
-        """Return the cross block ``W12`` of a state."""
-        return state.W[: self.p, self.p :]
+    def partial_correlations(self, state: NetworkState) -> Array:
+        """Return the partial correlations between the query and all other variables, p x q."""
+        root = np.sqrt(np.diag(state.W))
+        return -state.W[: self.p, self.p :] / np.outer(root[: self.p], root[self.p :])

@@ -133,7 +133,7 @@ def _warm_chain(
         chain = _started(seed, sampler, schedule, watch) if last is None else Chain.unpack(last)
         for chain in _warm_up(chain, sampler, schedule.warmup):  # noqa: B020
             if chain.moments is not None and 2 * chain.count > schedule.warmup:
-                chain.moments.add(sampler.cross(chain.state))
+                chain.moments.add(sampler.partial_correlations(chain.state))
             tick(chain.count)
             save(chain.pack)
             with save.at_the_latest(chain.pack):
@@ -146,9 +146,9 @@ def _started(seed: np.random.SeedSequence, sampler: Sampler[Any], schedule: Sche
     """Return a chain at its over-dispersed initial state, which enters its moments if there is no warm-up."""
     rng = np.random.default_rng(seed)
     state = sampler.start(rng)
-    moments = Moments.empty(sampler.cross(state).shape) if watch else None
+    moments = Moments.empty(sampler.partial_correlations(state).shape) if watch else None
     if moments is not None and not schedule.warmup:
-        moments.add(sampler.cross(state))
+        moments.add(sampler.partial_correlations(state))
     return Chain(rng, state, moments)
 
 

@@ -28,9 +28,11 @@ AXES = {
     "kept_partial_correlation": ("edge",),
 }
 # Quantities that tell how much work a draw took.
-EFFORT = ("iterations", "residual", "scale_factor", "proposals", "rejections")
+EFFORT = ("iterations", "residual", "scale_factor")
 # The names of streamed statistics begin with this; the one named ``kept`` has the positions of the kept edges.
 STREAM_PREFIX = "stream_"
+# The names of means over all draws of a chain begin with this.
+AVERAGE_PREFIX = "average_"
 # Number of edges whose draws are kept by default, beside the statistics of all edges.
 DEFAULT_KEPT_EDGES = 200
 
@@ -90,42 +92,56 @@ def quantities(draw: Draw) -> dict[str, Array | float]:
 
 @dataclass
 class MemoryStore:
-    """A store of every draw in memory, in arrays allocated once."""
+    """A store of every draw in memory, in arrays allocated once; of inclusion probabilities, their sum."""
 
     draws: int
     arrays: dict[str, Array] = field(default_factory=dict, init=False)
     latent: dict[int, Array] = field(default_factory=dict, init=False)
+    inclusion_sum: Array | None = field(default=None, init=False)
     filled: int = field(default=0, init=False)
 
     def append(self, draw: Draw) -> None:
         """Add the next draw of the chain."""
-        self.take(quantities(draw), draw.latent)
+        self.take(quantities(draw), draw)
 
-    def take(self, kept: Mapping[str, Array | float], latent: Array | None) -> None:
-        """Add the named quantities of the next draw, and its latent columns if it keeps them."""
+    def take(self, kept: Mapping[str, Array | float], draw: Draw) -> None:
+        """Add the named quantities of the next draw, and what else it has: latent columns, inclusions."""
         if not self.arrays:
             self.arrays = {name: np.empty((self.draws, *np.shape(value))) for name, value in kept.items()}
         for name, value in kept.items():
             self.arrays[name][self.filled] = value
         self.filled += 1
-        if latent is not None:
-            self.latent[self.filled] = latent
+        if draw.latent is not None:
+            self.latent[self.filled] = draw.latent
+        if draw.inclusion is not None:
+            self.inclusion_sum = draw.inclusion + (0.0 if self.inclusion_sum is None else self.inclusion_sum)
 
     def collect(self) -> Record:
-        """Return the draws so far, by name, draws along the first axis; ``latent`` only has those that keep it."""
+        """Return the draws so far, by name, draws along the first axis; ``latent`` only has those that keep it.
+
+        Means over all draws have the prefix :data:`AVERAGE_PREFIX`, and no axis of draws.
+        """
         return self.first(self.filled)
 
     def first(self, draws: int) -> Record:
-        """Return the first ``draws`` draws, in the form of :meth:`collect`."""
+        """Return the first ``draws`` draws, in the form of :meth:`collect`; means are those of all draws."""
         latent = [columns for number, columns in self.latent.items() if number <= draws]
         kept = {name: array[:draws] for name, array in self.arrays.items()}
-        return kept | ({"latent": np.stack(latent)} if latent else {})
+        return kept | ({"latent": np.stack(latent)} if latent else {}) | self._averages()
+
+    def _averages(self) -> Record:
+        """Return the means over all draws so far, by name."""
+        if self.inclusion_sum is None:
+            return {}
+        return {f"{AVERAGE_PREFIX}inclusion": self.inclusion_sum / self.filled}
 
     def pack(self) -> Record:
         """Return the store as named arrays, for a snapshot; latent columns by the number of their draw, from 1."""
         latent = {str(number): columns for number, columns in self.latent.items()}
         kept = {name: array[: self.filled] for name, array in self.arrays.items()}
-        return {"filled": np.asarray(self.filled), **inside("arrays", kept), **inside("latent", latent)}
+        sums = {} if self.inclusion_sum is None else {"inclusion": self.inclusion_sum}
+        filled = {"filled": np.asarray(self.filled)}
+        return filled | inside("arrays", kept) | inside("latent", latent) | inside("sums", sums)
 
     def unpack(self, record: Record) -> None:
         """Continue from a snapshot, which may be of a run with fewer draws."""
@@ -134,6 +150,7 @@ class MemoryStore:
             self.arrays[name] = np.empty((self.draws, *kept.shape[1:]))
             self.arrays[name][: self.filled] = kept
         self.latent = {int(number): columns for number, columns in part("latent", record).items()}
+        self.inclusion_sum = part("sums", record).get("inclusion")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +192,7 @@ class SummaryStore:
         weight = draw.W12[i, j]
         partial = -weight / np.sqrt(draw.W11[i, i] * draw.W22_diagonal[j])
         small = {name: value for name, value in quantities(draw).items() if name not in ("W12", "W22_diagonal")}
-        self.memory.take({**small, "kept_weight": weight, "kept_partial_correlation": partial}, draw.latent)
+        self.memory.take({**small, "kept_weight": weight, "kept_partial_correlation": partial}, draw)
         self.stream.add(draw)
 
     def collect(self) -> Record:

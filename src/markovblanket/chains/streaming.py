@@ -1,11 +1,10 @@
 """Streamed statistics of every edge: counts, sums and a histogram, updated draw by draw.
 
-The memory of a chain is O(pq), whatever its length. Weights are summed as differences ``d = w - centre`` from a
-centre that all chains share, so sums of squares do not cancel, and those of chains and of halves can be added. The
-histogram has bins of equal width about the same centre; exact zeros are in none of them. Centre and width come
-from the moments of the warm-up. For R-hat and effective sample sizes, :class:`Layout` divides a chain into halves
-and into batches. Written by hand: quantile sketches of libraries take one number at a time, and have no exact
-signs.
+The memory of a chain is O(pq), whatever its length. The histogram is one of the partial correlation where the edge
+is present: its bins have equal width about a centre, both from the moments of the warm-up and the same in all
+chains, and exact zeros are in none of them. For R-hat and effective sample sizes, :class:`Layout` divides a chain
+into halves and into batches. Written by hand: quantile sketches of libraries take one number at a time and have
+no exact signs.
 """
 
 from __future__ import annotations
@@ -42,6 +41,7 @@ CHAIN_SUMS = (
     "partial_sum",
     "partial_squares",
     "coefficient_sum",
+    "regression_sum",
     "batch_sum",
     "batch_squares",
     "half_batch_squares",
@@ -131,7 +131,7 @@ def can_grow(draws: int, more: int) -> bool:
 
 @dataclass
 class Moments:
-    """Counts of signs, sums and sums of squares of the weight of every edge, over states of the warm-up."""
+    """Counts of signs, sums and squares of the partial correlation of every edge, over states of the warm-up."""
 
     positive: Counts
     negative: Counts
@@ -144,12 +144,12 @@ class Moments:
         """Return the moments of no state."""
         return cls(np.zeros(shape, np.uint32), np.zeros(shape, np.uint32), np.zeros(shape), np.zeros(shape))
 
-    def add(self, W12: Array) -> None:
-        """Add the weights of another state."""
-        self.positive += W12 > 0
-        self.negative += W12 < 0
-        self.sum += W12
-        self.squares += W12 * W12
+    def add(self, partial: Array) -> None:
+        """Add the partial correlations of another state."""
+        self.positive += partial > 0
+        self.negative += partial < 0
+        self.sum += partial
+        self.squares += partial * partial
         self.seen += 1
 
     def pack(self) -> Statistics:
@@ -176,7 +176,7 @@ class Moments:
         """Return bins about the mean of each edge, their width in proportion to its standard deviation.
 
         Those of an edge that was hardly ever nonzero lie about zero, and their width is in proportion to the root
-        mean square of the nonzero weights of its query variable.
+        mean square of the nonzero values of its query variable.
         """
         count = self.positive + self.negative
         mean = self.sum / np.maximum(count, 1)
@@ -187,7 +187,7 @@ class Moments:
         return Bins(mean, bins / (2 * BIN_REACH_SDS * spread))
 
     def _common_squares(self) -> Array:
-        """Return the mean square of the nonzero weights of each query variable, p x 1; 1 where there is none."""
+        """Return the mean square of the nonzero values of each query variable, p x 1; 1 where there is none."""
         count, squares = (self.positive + self.negative).sum(axis=1), self.squares.sum(axis=1)
         return np.where(squares > 0, squares / np.maximum(count, 1), 1.0)[:, None]
 
@@ -201,7 +201,7 @@ class Moments:
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """Bins of equal width about the ``centre`` of each edge, ``per_width`` of them per unit of the weight."""
+    """Bins of equal width about the ``centre`` of each edge, ``per_width`` of them per unit."""
 
     centre: Array
     per_width: Array
@@ -212,7 +212,7 @@ class Bins:
 
 @dataclass
 class EdgeStream:
-    """Statistics of every edge over the draws of one chain; with the bins, at most 288 bytes per edge."""
+    """Statistics of every edge over the draws of one chain; with the bins, at most 296 bytes per edge."""
 
     layout: Layout
     bins: Bins
@@ -227,11 +227,12 @@ class EdgeStream:
         sums, counts, part = self.sums, self.counts, self.layout.part(self.filled)
         roots = np.sqrt(np.diagonal(draw.W11)), np.sqrt(draw.W22_diagonal)
         moments = sums["sum"][part], sums["squares"][part], sums["running"]
-        partials = sums["partial_sum"], sums["partial_squares"]
+        partials = sums["partial_sum"], sums["partial_squares"], sums["regression_sum"]
         signs, extremes = (counts["positive"], counts["negative"]), (sums["lowest"], sums["highest"])
-        centre, per_width = self.bins.centre, self.bins.per_width
-        _add_moments(draw.W12, *roots, centre, *moments, *partials)
-        _add_counts(draw.W12, centre, per_width, *signs, counts["histogram"], *extremes)
+        _add_moments(draw.W12, *roots, *moments, *partials)
+        _add_counts(
+            draw.W12, *roots, self.bins.centre, self.bins.per_width, *signs, counts["histogram"], *extremes
+        )
         sums["coefficient_sum"] -= np.linalg.inv(draw.W11) @ draw.W12
         self.filled += 1
         self._close_batches()
@@ -313,23 +314,28 @@ def _merged(arrays: list[npt.NDArray[Any]], operation: np.ufunc | None) -> npt.N
 
 
 @njit(cache=True, error_model="numpy")
-def _add_moments(W12, root_w11, root_w22, centre, total, squares, running, partial_sum, partial_squares):  # type: ignore[no-untyped-def]
-    """Add a draw to the sums of weights and of partial correlations ``-w_ij / sqrt(w_ii w_jj)``."""
+def _add_moments(W12, root_w11, root_w22, total, squares, running, partial_sum, partial_squares, regression_sum):  # type: ignore[no-untyped-def]
+    """Add a draw to the sums of w, of partial correlations ``-w_ij / sqrt(w_ii w_jj)`` and of ``-w_ij / w_ii``."""
     p, q = W12.shape
     for i in range(p):
         for j in range(q):
-            d = W12[i, j] - centre[i, j]
-            total[i, j] += d
-            squares[i, j] += d * d
-            running[i, j] += d
-            partial = -W12[i, j] / (root_w11[i] * root_w22[j])
-            partial_sum[i, j] += partial
-            partial_squares[i, j] += partial * partial
+            w = W12[i, j]
+            if w != 0.0:
+                total[i, j] += w
+                squares[i, j] += w * w
+                running[i, j] += w
+                partial = -w / (root_w11[i] * root_w22[j])
+                partial_sum[i, j] += partial
+                partial_squares[i, j] += partial * partial
+                regression_sum[i, j] -= w / (root_w11[i] * root_w11[i])
 
 
 @njit(cache=True, error_model="numpy")
-def _add_counts(W12, centre, per_width, positive, negative, histogram, lowest, highest):  # type: ignore[no-untyped-def]
-    """Add a draw to the counts of signs and of bins, zeros left out, and to the extremes outside the bins."""
+def _add_counts(W12, root_w11, root_w22, centre, per_width, positive, negative, histogram, lowest, highest):  # type: ignore[no-untyped-def]
+    """Add a draw to the counts of signs of weights, and its partial correlations to bins and extremes.
+
+    Zeros are left out; the extremes are those outside the bins.
+    """
     p, q = W12.shape
     last = float(histogram.shape[2] - 1)
     middle = (last + 1) / 2
@@ -339,8 +345,9 @@ def _add_counts(W12, centre, per_width, positive, negative, histogram, lowest, h
             positive[i, j] += w > 0.0
             negative[i, j] += w < 0.0
             if w != 0.0:
-                place = min(max((w - centre[i, j]) * per_width[i, j] + middle, 0.0), last)
+                partial = -w / (root_w11[i] * root_w22[j])
+                place = min(max((partial - centre[i, j]) * per_width[i, j] + middle, 0.0), last)
                 histogram[i, j, int(place)] += 1
                 if place < 1.0 or place == last:
-                    lowest[i, j] = min(lowest[i, j], w)
-                    highest[i, j] = max(highest[i, j], w)
+                    lowest[i, j] = min(lowest[i, j], partial)
+                    highest[i, j] = max(highest[i, j], partial)

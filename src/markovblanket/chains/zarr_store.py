@@ -125,7 +125,7 @@ def _kind(name: str) -> type[np.floating[Any]]:
 
 def _draws_per_block(draws: int, numbers: int) -> int:
     """The number of draws in a block; a block is a chunk on disk, so that no two chains write to the same one."""
-    return min(draws, max(1, BLOCK // numbers))
+    return min(draws, max(1, BLOCK // max(1, numbers)))
 
 
 def _create(path: Path, shapes: Mapping[str, tuple[int, ...]], size: tuple[int, int]) -> None:
@@ -138,7 +138,7 @@ def _create(path: Path, shapes: Mapping[str, tuple[int, ...]], size: tuple[int, 
         group.create_array(
             name,
             shape=(*size, *shape),
-            chunks=(1, block, *shape),
+            chunks=(1, block, *(max(1, length) for length in shape)),
             dtype=_kind(name),
             fill_value=np.nan,
             attributes={"_ARRAY_DIMENSIONS": ["chain", "draw", *AXES.get(name, ())]},

@@ -72,7 +72,7 @@ def from_table(table: Any, query: Any) -> ModelData:
     data = read(table, query)
     X1, X2 = (Standardisation.of(X, names).apply(X) for X, names in ((data.X1, data.query), (data.X2, data.rest)))
     return ModelData(
-        scatter=from_columns(X1, X2),
+        scatter=from_columns(X1, X2, centred=True),
         query=data.query,
         rest=data.rest,
         fingerprint=fingerprint_of(data.X1, data.X2),
@@ -89,7 +89,7 @@ def from_mixed_table(table: MixedTable, margins: str) -> ModelData:
         )
     copula = Copula.of(table.columns, len(table.query), by_rank=margins == "rank")
     return ModelData(
-        scatter=copula.scatter(copula.start()) if copula.moves else from_columns(copula.X1, copula.X2),
+        scatter=copula.scatter(copula.start()) if copula.moves else from_columns(copula.X1, copula.X2, centred=True),
         query=table.query,
         rest=table.rest,
         fingerprint=fingerprint_of(*(column.values for column in table.columns)),

@@ -38,7 +38,6 @@ def estimate(
     margins: str = "auto",
     kinds: Mapping[Any, Any] | None = None,
     solver: str | Solver = "dual",
-    second_look: bool | str = "auto",
     chains: int = 4,
     warmup: int = 1000,
     draws: int | str = 1000,
@@ -80,10 +79,6 @@ def estimate(
         With a copula: kinds that were inferred wrongly, ``{"stage": ["I", "II", "III"], "dose": "ordinal"}``.
     solver : str or solver
         ``"dual"``, linear in the number of variables, or ``"dense"``, the slow reference.
-    second_look : bool or str
-        Whether likely edges are also estimated from their other ends, each variable as a query of its own: then
-        ``edges()`` uses the larger probability of the two, and finds more. ``"auto"``: with exact zeros, unless it
-        takes long. See :func:`second_look`, which has no limit of time.
     chains, warmup, draws, thin : int
         Independent chains; iterations discarded; draws kept per chain; iterations per kept draw.
         ``draws="auto"``: 1000, doubled until the chains agree or the budget is used up.
@@ -147,7 +142,6 @@ def estimate(
         keeping=keeping,
         chains=chains,
         seeds=seeds,
-        second_look=second_look,
     )
     if draws == AUTO:
         return task.run_until_converged(budget, n_jobs, progress, checkpoint)

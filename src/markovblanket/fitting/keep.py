@@ -18,7 +18,7 @@ from markovblanket.chains.streaming import can_grow
 from markovblanket.chains.zarr_store import KeepOnDisk
 from markovblanket.contracts import Array
 from markovblanket.posterior import storage
-from markovblanket.posterior.observed import Observed, name_axes, name_streams
+from markovblanket.posterior.observed import Observed, name_averages, name_axes, name_streams
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.tables.names import Name
 
@@ -80,16 +80,11 @@ class Keeping:
     ) -> Posterior:
         """The posterior of what the chains have kept, with named axes; on disk, it is also saved."""
         (draws, effort), streams = name_axes(arrays, query, rest), name_streams(arrays)
-        posterior = Posterior(draws, effort, observed, settings, streams)
+        averages = name_averages(arrays, query, rest)
+        posterior = Posterior(draws, effort, observed, settings, streams, averages)
         if self.kept != "disk":
             return posterior
         return replace(posterior, draws=storage.complete(Path(self.asked), posterior.datasets(), settings))
-
-    def keep_second_look(self, posterior: Posterior) -> Posterior:
-        """The posterior after a second look; on disk, the probabilities from that look are added."""
-        if self.kept == "disk":
-            storage.add(Path(self.asked), posterior.datasets(), posterior.settings)
-        return posterior
 
 
 def decide(

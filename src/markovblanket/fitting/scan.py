@@ -29,11 +29,11 @@ from markovblanket.fitting.data import fingerprint_of, from_mixed_table
 from markovblanket.fitting.estimate import chosen, problem_of
 from markovblanket.fitting.keep import Keeping
 from markovblanket.fitting.run_folder import RunFolder, seed_in
-from markovblanket.fitting.task import Task, described, require_second_look
+from markovblanket.fitting.task import Task, described
 from markovblanket.posterior import html
-from markovblanket.posterior.edges import graph
+from markovblanket.posterior.edges import COLUMNS, directions, graph, once
 from markovblanket.posterior.posterior import Posterior
-from markovblanket.posterior.summaries import likelier, take
+from markovblanket.posterior.summaries import take
 from markovblanket.priors import PRIORS
 from markovblanket.solvers import SOLVERS
 from markovblanket.tables.columns import Column
@@ -45,16 +45,14 @@ EACH = "each"
 LEAST_INCLUSION_RECORDED = 0.05
 # Columns of numbers that a fit records of an edge, as in the tables of a posterior.
 NUMBERS = (
-    "weight",
-    "sd",
+    "probability",
+    "partial_correlation",
     "lower",
     "upper",
-    "partial_correlation",
-    "sign_probability",
-    "inclusion",
-    "inclusion_other",
+    "bayes_factor",
     "rhat",
     "ess",
+    "sign_probability",
 )
 RULES = ("or", "and")
 
@@ -67,7 +65,6 @@ def scan(
     margins: str = "auto",
     kinds: Mapping[Any, Any] | None = None,
     solver: str | Solver = "dual",
-    second_look: bool | str = "auto",
     chains: int = 2,
     warmup: int = 500,
     draws: int = 1000,
@@ -90,8 +87,6 @@ def scan(
         The sets of query variables; every variable by itself if ``"each"``.
     prior, margins, kinds, solver, chains, warmup, draws, thin
         Options of each fit, as for :func:`estimate`.
-    second_look : bool or str
-        As for :func:`estimate`; but if ``queries="each"``, ``"auto"`` means no second look.
     seed : int, optional
         The same seed gives the same numbers, for any number of jobs and interruptions, and any backend.
     n_jobs : int, optional
@@ -118,9 +113,7 @@ def scan(
     """
     require_count("chains", chains, 1)
     require_jobs(n_jobs)
-    require_second_look(second_look)
     whole, sets = _understood(table, queries, margins, kinds)
-    again = False if isinstance(queries, str) and second_look == "auto" else second_look
     fits = Fits.of(
         whole,
         margins=margins,
@@ -128,7 +121,6 @@ def scan(
         solver=chosen(solver, SOLVERS, "solver", Solver),
         schedule=Schedule(warmup, draws, thin),
         chains=chains,
-        second_look=again,
     )
     with _opened(out, fits, sets, seed_in(out, checked_seed(seed))) as (seeds, files):
         found = fits.run(sets, seeds, n_jobs, files, progress)
@@ -213,7 +205,6 @@ class Fits:
     solver: Solver
     schedule: Schedule
     chains: int
-    second_look: bool | str
 
     @classmethod
     def of(cls, table: MixedTable, **options: Any) -> Fits:
@@ -267,9 +258,8 @@ class Fits:
                 keeping=Keeping("summary", "summary", "as asked"),
                 chains=self.chains,
                 seeds=np.random.SeedSequence(seed),
-                second_look=self.second_look,
             )
-            return task.looked_at_again(task.sampled(None, progress=False), None)
+            return task.sampled(None, progress=False)
 
 
 def _numbered(k: int, fits: Fits, query: tuple[Name, ...], seed: int, file: FitFile | None) -> tuple[int, Record]:
@@ -284,19 +274,16 @@ def _numbered(k: int, fits: Fits, query: tuple[Name, ...], seed: int, file: FitF
 def _record(posterior: Posterior, place: Mapping[Name, int]) -> Record:
     """The edges that are selected or likely, by positions in the table, and how well the chains agree."""
     selected = posterior.selected()
-    likely = posterior.inclusion_either.to_numpy() >= LEAST_INCLUSION_RECORDED
-    i, j = np.nonzero(selected.to_numpy() | likely)
-    edges = posterior.edges_at(i, j)
-    edges["selected"] = [selected.at[pair] for pair in zip(edges["query"], edges["variable"], strict=True)]
-    inner = posterior.query_edges().rename(columns={"other": "variable"}).assign(selected=True)
-    table = pd.concat([part for part in (edges, inner) if len(part)] or [edges])
+    likely = posterior.inclusion.to_numpy() >= LEAST_INCLUSION_RECORDED
+    table = posterior.edges_at(*once(selected.to_numpy() | likely), detail=True)
+    table["selected"] = [selected.at[pair] for pair in zip(table["query"], table["variable"], strict=True)]
     diagnosed = posterior.diagnostics()
     quality = [diagnosed.table["rhat"].max(), diagnosed.table[["ess_bulk", "ess_tail"]].min(axis=None)]
     return {
         "i": np.array([place[name] for name in table["query"]], dtype=np.int64),
         "j": np.array([place[name] for name in table["variable"]], dtype=np.int64),
         "selected": table["selected"].to_numpy(dtype=bool),
-        **{name: table.reindex(columns=[name])[name].to_numpy(dtype=float) for name in NUMBERS},
+        **{name: table[name].to_numpy(dtype=float) for name in NUMBERS},
         "r2": posterior.r2()["mean"].to_numpy(),
         "quality": np.array([*quality, diagnosed.converged], dtype=float),
     }
@@ -337,7 +324,7 @@ def _plan(fits: Fits, sets: Sequence[tuple[Name, ...]], seeds: np.random.SeedSeq
         "queries": sha256_of_text(repr(sets)),
         "scan": len(sets),
     }
-    run_by = {"chains": fits.chains, "seed": str(seeds.entropy), "second_look": fits.second_look}
+    run_by = {"chains": fits.chains, "seed": str(seeds.entropy)}
     return {**settings, **asdict(fits.schedule), **names, **run_by, "keep": {"kept": "scan"}}
 
 
@@ -352,8 +339,8 @@ class Scan:
     ----------
     seen : pandas.DataFrame
         A row for each pair in each fit, in the order of the fits: pairs that are ``selected`` by their fit, as by
-        :meth:`Posterior.edges` and ``query_edges``, and all others with a probability of inclusion of at least
-        0.05. ``fit`` is a row of ``fits``; the other columns are those of :meth:`Posterior.edges`.
+        :meth:`Posterior.edges`, and all others with a probability of at least 0.05. ``fit`` is a row of ``fits``;
+        the other columns are those of :meth:`Posterior.edges`, and ``sign_probability``.
     fits : pandas.DataFrame
         A row per set of query variables: ``query``, how many ``edges`` were selected, mean ``r2`` of the query
         given the others, worst ``rhat``, smallest ``ess``, whether it has ``converged``, and the ``seed`` with
@@ -389,9 +376,8 @@ class Scan:
         Returns
         -------
         pandas.DataFrame
-            The columns of :meth:`Posterior.edges`, from the surest fit; ``inclusion_other`` is the largest
-            probability by any other fit; ``looks`` is the number of fits that estimate the edge, and ``ends``
-            the number of those that select it.
+            The columns of :meth:`Posterior.edges`, from the surest fit, and ``sign_probability``; ``looks``
+            is the number of fits that estimate the edge, and ``ends`` the number of those that select it.
 
         References
         ----------
@@ -410,19 +396,16 @@ class Scan:
         return graph(list(asked), self.edges(rule))
 
     def _paired(self) -> pd.DataFrame:
-        """A row per recorded pair, from its surest fit, with the probability and the number of the other fits."""
+        """A row per recorded pair, from its surest fit, with the numbers of fits that estimate and select it."""
         pair = [frozenset(ends) for ends in zip(self.seen["query"], self.seen["variable"], strict=True)]
-        seen = self.seen.assign(pair=pair, likelier=likelier(self.seen))
-        best = ["selected", "likelier", "sign_probability"]
+        seen = self.seen.assign(pair=pair)
+        best = ["selected", "probability", "sign_probability"]
         seen = seen.sort_values(best, ascending=False, kind="stable", na_position="last")
         first = ~seen["pair"].duplicated()
-        known = seen[~first].groupby("pair")["likelier"].max()
         surest = seen[first].set_index("pair")
-        surest["inclusion_other"] = np.fmax(surest["inclusion_other"], known.reindex(surest.index))
         surest["ends"] = seen.groupby("pair")["selected"].sum()
         surest["looks"] = self._looks(surest)
-        dropped = ["selected", "likelier", "fit"]
-        return surest.drop(columns=dropped).reset_index(drop=True)
+        return surest.drop(columns=["selected", "fit"]).reset_index(drop=True)
 
     def _looks(self, pairs: pd.DataFrame) -> list[int]:
         """The number of fits that estimate each pair: those with either end as a query variable."""
@@ -451,4 +434,6 @@ def _gathered(
     }
     quality = np.array([record["quality"] for record in found])
     fits |= {"rhat": quality[:, 0], "ess": quality[:, 1], "converged": quality[:, 2] == 1, "seed": list(seeds)}
-    return Scan(seen.assign(**column), pd.DataFrame(fits), names)
+    seen = seen.assign(**column, direction=directions(column["partial_correlation"]))
+    shown = ["fit", *COLUMNS, "sign_probability", "selected"]
+    return Scan(seen[shown], pd.DataFrame(fits), names)

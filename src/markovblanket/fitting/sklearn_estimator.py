@@ -41,8 +41,6 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
         such as ``Laplace(gamma=200)``.
     solver : str or solver
         ``"dual"``, linear in the number of features, or ``"dense"``, the slow reference.
-    second_look : bool or str
-        Whether likely edges are also estimated from their other ends; see :func:`markovblanket.estimate`.
     level : float, optional
         Select where the central credible interval at this level excludes zero; by default, the posterior's
         own rule.
@@ -99,7 +97,6 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
         prior: str | Prior = "spike-slab",
         *,
         solver: str | Solver = "dual",
-        second_look: bool | str = "auto",
         level: float | None = None,
         fdr: float | None = None,
         inclusion: float | None = None,
@@ -114,7 +111,6 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
     ) -> None:
         self.prior = prior
         self.solver = solver
-        self.second_look = second_look
         self.level = level
         self.fdr = fdr
         self.inclusion = inclusion
@@ -188,7 +184,6 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
             margins="gaussian",
             prior=self.prior,
             solver=self.solver,
-            second_look=self.second_look,
             chains=self.chains,
             warmup=self.warmup,
             draws=self.draws,

@@ -23,15 +23,12 @@ from markovblanket.fitting import data
 from markovblanket.fitting.data import ModelData
 from markovblanket.fitting.keep import Keeping
 from markovblanket.fitting.run_folder import Plan, RunFolder
-from markovblanket.fitting.second_look import other_ends
 from markovblanket.posterior.diagnostics import ConvergenceWarning
 from markovblanket.posterior.observed import Observed
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.priors import PRIORS
 from markovblanket.solvers import SOLVERS
 
-# The spawn key of the seeds for second looks; those of the chains are 0, 1, 2, ...
-SECOND_LOOK_BRANCH = 2**31
 # Entries of a plan that are also settings of the posterior, unchanged.
 DESCRIBED = ("data", "margins", "prior", "solver", "versions", "kinds")
 
@@ -47,18 +44,13 @@ class Task:
     keeping: Keeping
     chains: int
     seeds: np.random.SeedSequence
-    second_look: bool | str = False
-
-    def __post_init__(self) -> None:
-        """Refuse unknown values of ``second_look``."""
-        require_second_look(self.second_look)
 
     # Running ------------------------------------------------------------------------------------------------
 
     def run(self, n_jobs: int | None, progress: bool, checkpoint: str | Path | None = None) -> Posterior:
         """The posterior after all iterations of the schedule; warns unless the chains agree."""
         with _held(checkpoint) as folder:
-            posterior = self.looked_at_again(self.sampled(n_jobs, progress, folder), n_jobs)
+            posterior = self.sampled(n_jobs, progress, folder)
         _warn_unless_converged(posterior)
         return posterior
 
@@ -68,15 +60,15 @@ class Task:
         """The posterior after doubling the draws until the chains agree or have made ``budget`` iterations."""
         elsewhere = tempfile.TemporaryDirectory(prefix="markovblanket-")
         with elsewhere as temporary, _held(temporary if checkpoint is None else checkpoint) as folder:
-            task, posterior = self, self.looked_at_again(self.sampled(n_jobs, progress, folder), n_jobs)
+            task, posterior = self, self.sampled(n_jobs, progress, folder)
             while not posterior.diagnostics().converged and task._may_double(budget):
                 task = replace(task, schedule=task.schedule.doubled)
-                posterior = task.looked_at_again(task.sampled(n_jobs, progress, folder), n_jobs)
+                posterior = task.sampled(n_jobs, progress, folder)
         _warn_unless_converged(posterior)
         return posterior
 
     def sampled(self, n_jobs: int | None, progress: bool, folder: RunFolder | None = None) -> Posterior:
-        """The posterior of all chains, before any second look; snapshots go to the folder, if there is one."""
+        """The posterior of all chains; snapshots go to the folder, if there is one."""
         saver = None if folder is None else folder.begin(self.plan(folder), self.write_data)
         arrays = run(
             self.problem,
@@ -89,14 +81,6 @@ class Task:
             saver=saver,
         )
         return self.posterior(arrays)
-
-    def looked_at_again(self, posterior: Posterior, n_jobs: int | None) -> Posterior:
-        """The posterior with probabilities of likely edges from their other ends too, if asked for."""
-        seeds = np.random.SeedSequence(self.seeds.entropy, spawn_key=(SECOND_LOOK_BRANCH,))
-        with one_thread:  # entering it once is cheaper than once per candidate
-            other, why = other_ends(posterior, self.second_look, seeds, n_jobs)
-        settings = {**posterior.settings, "second_look": {"asked": self.second_look, "taken": why}}
-        return self.keeping.keep_second_look(replace(posterior, inclusion_other=other, settings=settings))
 
     def posterior(self, arrays: dict[str, Array]) -> Posterior:
         """The posterior of what the chains have kept, with named axes."""
@@ -125,7 +109,7 @@ class Task:
     def _settings(self) -> dict[str, Any]:
         """The settings of the posterior, with schedule, seed and what is kept."""
         run_by = {"chains": self.chains, "seed": str(self.seeds.entropy), "keep": self.keeping.settings}
-        return {**self.settings, **asdict(self.schedule), **run_by, "second_look": {"asked": self.second_look}}
+        return {**self.settings, **asdict(self.schedule), **run_by}
 
     def plan(self, folder: RunFolder) -> Plan:
         """The plan that the folder of the run records: settings and names."""
@@ -153,7 +137,6 @@ class Task:
             keeping=Keeping.of(plan["keep"], folder.path, named),
             chains=plan["chains"],
             seeds=np.random.SeedSequence(int(plan["seed"])),
-            second_look=plan["second_look"]["asked"],
         )
 
 
@@ -181,7 +164,7 @@ def _held(checkpoint: str | Path | None) -> AbstractContextManager[RunFolder | N
 def described(made: ModelData, parts: Mapping[str, Any]) -> dict[str, Any]:
     """Settings from which a fit can be repeated, except for its schedule and seed."""
     p, q = made.scatter.S12.shape
-    size = {"n": made.scatter.n, "p": p, "q": q, "sha256": made.fingerprint}
+    size = {"n": made.table.n or made.scatter.n, "p": p, "q": q, "sha256": made.fingerprint}
     by_role = {role: _described_part(part) for role, part in parts.items()}
     return {"data": size, "margins": made.margins, **by_role, "versions": dict(_versions())}
 
@@ -198,12 +181,6 @@ def _versions() -> dict[str, str]:
     """Versions of what the numbers depend on; looked up once, as that reads a file for each package."""
     packages = ("markovblanket", "numpy", "scipy")
     return {"python": platform.python_version()} | {name: metadata.version(name) for name in packages}
-
-
-def require_second_look(second_look: object) -> None:
-    """Refuse an unknown value of ``second_look``."""
-    if second_look not in (True, False, "auto"):
-        raise ValueError(f"second_look={second_look!r}: True, False or 'auto'")
 
 
 def _warn_unless_converged(posterior: Posterior) -> None:

@@ -16,6 +16,7 @@ from numba import njit
 from scipy import linalg
 
 from markovblanket.contracts import Array
+from markovblanket.model.rest_prior import RestPrior
 from markovblanket.tables.columns import spans
 
 # A row of the factor whose entries are all smaller than this, relative to the norms of their columns, adds no more
@@ -35,10 +36,15 @@ class Factored:
     S11: Array
     F: Array
 
+    @cached_property
+    def rest_prior(self) -> RestPrior:
+        """Prior of ``W22.1`` of largest marginal likelihood; the rows of F are orthogonal here."""
+        return RestPrior.fitted(self.row_sizes, self.F.shape[1], self.n)
+
     @property
     def rest_degrees(self) -> float:
-        """Degrees of freedom of ``W22.1``, by the function :func:`rest_degrees`."""
-        return rest_degrees(self.n, self.F.shape[1])
+        """Degrees of freedom of ``W22.1`` given the data."""
+        return self.rest_prior.degrees + self.n
 
     def times_factor(self, M: Array) -> Array:
         """Return the product ``M F'``, p x m."""
@@ -61,8 +67,8 @@ class Factored:
 
     @cached_property
     def inverse_diagonal(self) -> Array:
-        """Diagonal of ``(S22 + r I)^-1``, with r by :func:`rest_ridge`."""
-        return inverse_diagonal(self.F, rest_ridge(self.n, self.F.shape[1]))
+        """Diagonal of ``(S22 + r I)^-1`` with the ridge r of :attr:`rest_prior`."""
+        return inverse_diagonal(self.F, self.rest_prior.ridge)
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,7 @@ class MatrixScatter(Factored):
     @cached_property
     def inverse_diagonal(self) -> Array:
         """Diagonal of ``(S22 + r I)^-1``, computed from the matrix scaled to unit diagonal."""
-        A = self.S22 + rest_ridge(self.n, len(self.S22)) * np.eye(len(self.S22))
+        A = self.S22 + self.rest_prior.ridge * np.eye(len(self.S22))
         return np.diag(np.linalg.inv(_correlation(A))) / np.diag(A)
 
 
@@ -108,46 +114,6 @@ def inverse_diagonal(F: Array, ridge: float) -> Array:
         on_span = (squares / (ridge + sizes)[:, None]).sum(axis=0)
         out[span] = np.maximum(1.0 - squares.sum(axis=0), 0.0) / ridge + on_span
     return out
-
-
-def rest_ridge(n: int, q: int) -> float:
-    """Return r of ``W22.1 | S ~ Wishart_q(rest_degrees, (S22 + r I)^-1)``: ``n / 2q``, limited to [1, 10].
-
-    The prior has the weight of r rows with uncorrelated columns. Without it, missing cells of the rest would be
-    imputed by regressions on all other columns without shrinkage. A rule of thumb for r is one over the mean
-    squared correlation: 10 where correlations are about 0.3. With few rows the precisions would depend on r too
-    much, so there it is 1, as in the paper.
-
-    Examples
-    --------
-    >>> rest_ridge(300, 15), rest_ridge(92, 314)
-    (10.0, 1.0)
-    """
-    return min(max(n / (2 * q), 1.0), 10.0)
-
-
-def rest_degrees(n: int, q: int) -> float:
-    """Return the degrees of freedom of ``W22.1 | S ~ Wishart_q(., (S22 + r I)^-1)``: ``max(n - q, q) + r``.
-
-    With the paper's ``Wishart(q + 1, I)`` prior they would be n + q + 1. That prior expects every variable to be
-    explained almost entirely by the others, and overestimates precisions: of n rows, q are used up by the
-    coefficients of the other variables, but the prior adds as many. With ``n - q + 1``, plus what the ridge adds
-    to the scatter, a precision is estimated by its residual degrees of freedom, as in a regression on the others
-    (for r = 1, the prior of Geisser and Cornfield 1963). This needs more rows than variables; with fewer,
-    ``q + 1`` gives every variable unit variance a priori. ``W11`` and ``W12`` do not depend on this choice unless
-    cells are latent.
-
-    References
-    ----------
-    Geisser, S. and Cornfield, J. (1963). Posterior distributions for multivariate normal parameters. Journal of
-    the Royal Statistical Society B 25, 368-376.
-
-    Examples
-    --------
-    >>> rest_degrees(300, 15), rest_degrees(92, 314)
-    (295.0, 315.0)
-    """
-    return max(n - q, q) + rest_ridge(n, q)
 
 
 def times_transpose(M: Array, F: Array) -> Array:
@@ -167,11 +133,14 @@ def _nonzero_times(M: Array, Ft: Array) -> Array:
     return product
 
 
-def from_columns(X1: Array, X2: Array) -> FactorScatter:
-    """Return the scatter of Gaussian columns: ``S11 = X1'X1``, ``S12 = X1'X2`` and a factor of ``X2'X2``."""
-    n, q = X2.shape
-    F: Array = X2 if n <= q else linalg.qr(X2, mode="r")[0][:q]
-    return FactorScatter(n, X1.T @ X1, _rotated(F), X1.T @ X2)
+def from_columns(X1: Array, X2: Array, *, centred: bool = False) -> FactorScatter:
+    """Return the scatter of Gaussian columns: ``S11 = X1'X1``, ``S12 = X1'X2`` and a factor of ``X2'X2``.
+
+    Of columns that were ``centred``, because their means are unknown, the number of rows counts one less.
+    """
+    rows, q = X2.shape
+    F: Array = X2 if rows <= q else linalg.qr(X2, mode="r")[0][:q]
+    return FactorScatter(rows - centred, X1.T @ X1, rotated(F), X1.T @ X2)
 
 
 def from_matrix(S: Array, n: int, p: int) -> MatrixScatter:
@@ -189,7 +158,7 @@ def from_matrix(S: Array, n: int, p: int) -> MatrixScatter:
     return MatrixScatter(n, S[:p, :p], (R.T @ V).T, S12, S12 @ inverse @ V, S22)
 
 
-def _rotated(F: Array) -> Array:
+def rotated(F: Array) -> Array:
     """Return ``V'F``, a factor with the same ``F'F`` and orthogonal rows, without negligible ones.
 
     Its columns are contiguous in memory, because columns of single variables are read.

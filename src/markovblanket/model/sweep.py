@@ -14,7 +14,7 @@ from markovblanket.variates import mgig, wishart
 
 def sweep(rng: np.random.Generator, state: ChainState, problem: Problem) -> tuple[ChainState, SweepInfo]:
     """Return the state after one Gibbs sweep, and its cost; comments name the conditional distributions."""
-    state, problem, hops = refresh(rng, state, problem)  # X  | W, Y  (constant for complete Gaussian data)
+    state, problem = refresh(rng, state, problem)  # X  | W, Y  (constant for complete Gaussian data)
     scatter, prior = problem.scatter, problem.prior
     W12, solve = prior.draw_cross(rng, state, scatter, problem.solver)  # W12  | W11, T, S
     state = prior.draw_jointly(rng, replace(state, W12=W12), scatter)  # (W12, T, hyper)  | W11, S
@@ -27,23 +27,15 @@ def sweep(rng: np.random.Generator, state: ChainState, problem: Problem) -> tupl
     r = draw_row_scales(rng, state, G, Q, problem)  # scales of rows of (W11, W12)  | S
     W11, W12 = state.W11 * np.sqrt(np.outer(r, r)), r[:, None] * state.W12
     T, hyper = prior.draw_scales(rng, W12, hyper)  # T, hyper  | W12
-    return ChainState(W11, W12, T, hyper, state.columns), SweepInfo(solve.iterations, solve.residual, c, *hops)
+    return ChainState(W11, W12, T, hyper, state.columns), SweepInfo(solve.iterations, solve.residual, c)
 
 
-def refresh(
-    rng: np.random.Generator, state: ChainState, problem: Problem
-) -> tuple[ChainState, Problem, tuple[int, int]]:
-    """Draw the latent columns, some jointly with an entry of ``W12``; return the problem with their scatter, too.
-
-    The last value has the numbers of proposed and of rejected joint moves of an entry and its column.
-    """
+def refresh(rng: np.random.Generator, state: ChainState, problem: Problem) -> tuple[ChainState, Problem]:
+    """Draw the latent columns; return the state with them, and the problem with their scatter."""
     if problem.latent is None:
-        return state, problem, (0, 0)
-    state = replace(state, columns=problem.latent.refresh(rng, state))
-    law = problem.prior.zero_law(state.hyper)
-    state, hops = problem.latent.hop(rng, state, *law) if law else (state, (0, 0))
-    assert state.columns is not None
-    return state, replace(problem, scatter=problem.latent.scatter(state.columns)), hops
+        return state, problem
+    columns = problem.latent.refresh(rng, state)
+    return replace(state, columns=columns), replace(problem, scatter=problem.latent.scatter(columns))
 
 
 def row_products(W12: Array, scatter: Scatter) -> tuple[Array, Array]:
@@ -141,6 +133,16 @@ def derive(rng: np.random.Generator, state: ChainState, info: SweepInfo, scatter
     return Draw(state.W11, state.W12, W22_diagonal, explained, state.hyper, info)
 
 
+def partial_correlations(state: ChainState, scatter: Scatter) -> Array:
+    """Return ``-w_ij / sqrt(w_ii w_jj)``, p x q, with the diagonal of ``W22`` at its conditional mean.
+
+    That mean is ``(S22 + r I)^-1_jj rest_degrees + (W21 U W12)_jj``; see :func:`derive`.
+    """
+    UW12 = np.linalg.solve(state.W11, state.W12)
+    W22_diagonal = scatter.inverse_diagonal * scatter.rest_degrees + np.einsum("ij,ij->j", UW12, state.W12)
+    return -state.W12 / np.sqrt(np.outer(np.diagonal(state.W11), W22_diagonal))
+
+
 @dataclass(frozen=True, slots=True)
 class Blanket:
     """Sampler of the Markov blanket model for a problem, to be run by :mod:`markovblanket.chains.run`."""
@@ -162,6 +164,6 @@ class Blanket:
             return draw
         return replace(draw, latent=latent.moving(state.columns))
 
-    def cross(self, state: ChainState) -> Array:
-        """Return the cross block ``W12`` of a state."""
-        return state.W12
+    def partial_correlations(self, state: ChainState) -> Array:
+        """Return the partial correlations by the function :func:`partial_correlations`."""
+        return partial_correlations(state, current_scatter(state, self.problem))

@@ -51,7 +51,7 @@ RELATIONS: dict[str, Any] = {
     "!=": operator.ne,
 }
 # The quantities of an edge that a statement may be about.
-QUANTITIES = ("weight", "partial_correlation")
+QUANTITIES = ("partial_correlation", "precision")
 
 
 # Parsed statements ------------------------------------------------------------------------------------
@@ -281,20 +281,15 @@ def value_of(draws: xr.Dataset, term: Term, of: str) -> Array | float:
 
 
 def edge_values(draws: xr.Dataset, edge: Edge, of: str) -> Array:
-    """Return the weight or the partial correlation of an edge in each draw; its ends may be in either order."""
+    """Return the partial correlation or the entry of the precision matrix of an edge in each draw.
+
+    Its ends may be in either order.
+    """
     if of not in QUANTITIES:
         raise ValueError(f"of={of!r}: known are {', '.join(map(repr, QUANTITIES))}")
-    place = {name: k for k, name in enumerate(draws["query"].values.tolist())}
-    first, second = edge if edge[0] in place else edge[::-1]
-    if first == second or first not in place:
+    query = draws["query"].values.tolist()
+    first, second = edge if edge[0] in query else edge[::-1]
+    if first == second or first not in query:
         why = "no variable is connected to itself" if first == second else "neither of them is a query variable"
         raise ValueError(f"{edge[0]}~{edge[1]} is not an edge of this posterior: {why}")
-    if second in place:
-        return among_query(draws["W11"].values, place[first], place[second], of)
     return np.asarray(edges.draws_of_edge(draws, first, second, of).values, dtype=float)
-
-
-def among_query(W11: Array, i: int, j: int, of: str) -> Array:
-    """Return the weight ``w_ij`` between two query variables, or ``-w_ij / sqrt(w_ii w_jj)``, in each draw."""
-    weight = W11[:, :, i, j]
-    return weight if of == "weight" else -weight / np.sqrt(W11[:, :, i, i] * W11[:, :, j, j])

@@ -106,7 +106,7 @@ def diagnose(
         return Diagnostics(pd.DataFrame(), ("fewer than 4 draws per chain: nothing can be said", *missed), cost)
     rows = {str(name): _row(_quality(draws[[name]])) for name in draws.data_vars}
     if edges is not None and len(edges):
-        rows["W12"] = _row(edges)
+        rows["edges"] = _row(edges)
     table = pd.DataFrame.from_dict(rows, orient="index")
     return Diagnostics(table, (*_problems(table, least), *missed), cost)
 
@@ -189,15 +189,22 @@ def hyperparameters(draws: xr.Dataset) -> xr.Dataset:
 
 
 def r2(draws: xr.Dataset) -> xr.DataArray:
-    """Explained over total variance of each query variable, draw by draw."""
-    residual = np.einsum("...ii->...i", np.linalg.inv(draws["W11"].values))
-    return (draws["explained"] / (draws["explained"] + residual)).rename("r2")
+    """Explained over total variance of each query variable, draw by draw.
+
+    Explained by the other variables; if every variable is a query variable, by all of those but itself:
+    ``1 - 1/(w_ii u_ii)``.
+    """
+    W11 = draws["W11"].values
+    variance = np.einsum("...ii->...i", np.linalg.inv(W11))
+    if draws.sizes["variable"]:
+        return (draws["explained"] / (draws["explained"] + variance)).rename("r2")
+    return draws["explained"].copy(data=1 - 1 / (np.einsum("...ii->...i", W11) * variance)).rename("r2")
 
 
-def reported(draws: xr.Dataset) -> xr.Dataset:
-    """All of them; each entry of the symmetric ``W11`` once."""
+def reported(draws: xr.Dataset, exact_zeros: bool) -> xr.Dataset:
+    """All of them; each entry of the symmetric ``W11`` once, or its diagonal if the others are edges."""
     query = draws["query"].values.tolist()
-    i, j = np.triu_indices(len(query))
+    i, j = np.diag_indices(len(query)) if exact_zeros else np.triu_indices(len(query))
     pairs = [f"{query[a]}, {query[b]}" for a, b in zip(i, j, strict=True)]
     W11 = xr.DataArray(draws["W11"].values[:, :, i, j], dims=("chain", "draw", "pair"), coords={"pair": pairs})
     names = ["variable", "query_other", "edge", "edge_query", "edge_variable"]
@@ -205,9 +212,9 @@ def reported(draws: xr.Dataset) -> xr.Dataset:
     return hyper.assign(W11=W11, r2=r2(draws))
 
 
-def summarised(draws: xr.Dataset, level: float) -> pd.DataFrame:
+def summarised(draws: xr.Dataset, level: float, exact_zeros: bool) -> pd.DataFrame:
     """Mean, sd, interval, R-hat and ESS of all of them, a row each."""
-    rows = flat(reported(draws))
+    rows = flat(reported(draws, exact_zeros))
     frame = describe(np.stack([array.ravel() for array in rows.values()], axis=1), level)
     frame.insert(0, "quantity", list(rows))
     return frame.set_index("quantity").join(convergence(rows))

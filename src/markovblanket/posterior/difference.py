@@ -36,7 +36,7 @@ def difference(
     ----------
     first, second : Posterior
         Fits with the same query variables and the same ``margins``. Variables of only one are left out, and listed
-        in the result's ``attrs["only_in_first"]`` and ``attrs["only_in_second"]``. A weight is conditional on all
+        in the result's ``attrs["only_in_first"]`` and ``attrs["only_in_second"]``. An edge is conditional on all
         other variables of its own table, so edges may differ because one table lacks a variable.
     level : float, optional
         Select where the central credible interval of the difference at this level excludes zero; 95 % by default.
@@ -48,19 +48,19 @@ def difference(
     Returns
     -------
     pandas.DataFrame
-        A row per edge: query, variable; mean weights ``first`` and ``second``; mean ``difference``, its ``sd``,
-        and ``lower``, ``upper`` ends of its central interval at ``level`` (or 95 %); ``sign_probability`` of its
-        likelier sign; ``inclusion_first``, ``inclusion_second``, and the probabilities that the edge is present
-        in one only, ``only_first`` and ``only_second`` (missing if a prior has no exact zero); the larger ``rhat``
-        and the smaller ``ess`` of the two weights. If only a summary was kept, moments and signs of each weight
-        are exact, and the rest comes from its histogram.
+        A row per edge, those among the query included: query, variable; mean partial correlations ``first`` and
+        ``second``, over all draws; their mean ``difference``, its ``sd``, and ``lower``, ``upper`` ends of its
+        central interval at ``level`` (or 95 %); ``sign_probability`` of its likelier sign; ``probability_first``,
+        ``probability_second`` that the edge is present, and the probabilities that it is present in one only,
+        ``only_first`` and ``only_second`` (missing if a prior has no exact zero); the larger ``rhat`` and the
+        smaller ``ess`` of the two. If only a summary was kept, moments and signs of each partial correlation are
+        exact, and the rest comes from its histogram.
 
     Notes
     -----
-    Each table is standardised by itself, and an entry of the precision matrix of standardised variables depends on
-    their spreads: where a variable varies more in one group, its weights differ though its distribution
-    given the others may not. Each posterior is also shrunk towards zero by its own learned prior, the more so the
-    fewer its rows.
+    A partial correlation depends on the spreads of its two variables: where one varies more in one group, it
+    differs though its distribution given the others may not. Each posterior is also shrunk towards zero by its own
+    learned prior, the more so the fewer its rows.
 
     Examples
     --------
@@ -74,13 +74,17 @@ def difference(
     [['Q1', 'V4']]
     """
     query, shared = _compared(first, second)
-    sides = Side.of(first, query, shared), Side.of(second, query, shared)
-    probability = _sign_probability(*sides)
-    chosen = np.ones_like(probability, bool) if all else selection.select(probability, level=level, fdr=fdr)
-    i, j = np.nonzero(chosen)
-    table = _described(*sides, i, j, DEFAULT_LEVEL if level is None else level)
-    table.insert(table.columns.get_loc("upper") + 1, "sign_probability", probability[i, j])
-    found = edgetable.surest_first({"query": take(query, i), "variable": take(shared, j)}, table, "difference")
+    names = [*query, *shared]
+    sides = Side.of(first, query, names), Side.of(second, query, names)
+    i, k = edgetable.once(np.ones((len(query), len(names))))
+    sign = _sign_probability(*sides, i, k)
+    chosen = np.ones_like(sign, bool) if all else selection.select(sign, level=level, fdr=fdr)
+    i, k = i[chosen], k[chosen]
+    table = _described(*sides, i, k, DEFAULT_LEVEL if level is None else level)
+    table.insert(table.columns.get_loc("upper") + 1, "sign_probability", sign[chosen])
+    table.insert(0, "query", take(names, i))
+    table.insert(1, "variable", take(names, k))
+    found = edgetable.surest_first(table, table["sign_probability"], "difference", "sd")
     found.attrs |= {"only_in_first": _without(first, shared), "only_in_second": _without(second, shared)}
     return found
 
@@ -91,12 +95,10 @@ def _compared(first: Posterior, second: Posterior) -> tuple[list[Any], list[Any]
         raise ValueError(f"the posteriors have different query variables: {first.query} and {second.query}")
     if first.observed.margins != second.observed.margins:
         margins = f"{first.observed.margins!r} and {second.observed.margins!r}"
-        raise ValueError(
-            f"the posteriors have different margins, {margins}: their weights are on different scales"
-        )
+        raise ValueError(f"the posteriors have different margins, {margins}: their edges are on different scales")
     known = set(second.variables)
     shared = [name for name in first.variables if name in known]
-    if not shared:
+    if not shared and len(first.query) < 2:
         raise ValueError("the posteriors have no variable in common besides the query variables")
     return first.query, shared
 
@@ -109,57 +111,53 @@ def _without(posterior: Posterior, shared: Sequence[Any]) -> list[Any]:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """The edges of one posterior, by positions among the query and the shared variables."""
+    """The pairs of one posterior, by positions among the query and the shared variables."""
 
-    edges: edgetable.EdgeStatistics
+    pairs: edgetable.AllPairs
     inclusion: Array
-    rows: Positions
-    columns: Positions
+    place: Positions
 
     @classmethod
-    def of(cls, posterior: Posterior, query: Sequence[Any], shared: Sequence[Any]) -> Side:
-        """Return the edges of a posterior in the order of these names."""
-        rows, columns = (
-            {name: k for k, name in enumerate(part)} for part in (posterior.query, posterior.variables)
-        )
-        i, j = np.array([rows[name] for name in query]), np.array([columns[name] for name in shared])
-        edges = edgetable.edge_statistics(posterior.draws, posterior.streams)
-        return cls(edges, posterior.inclusion.to_numpy()[np.ix_(i, j)], i, j)
+    def of(cls, posterior: Posterior, query: Sequence[Any], names: Sequence[Any]) -> Side:
+        """Return the pairs of a posterior in the order of these names."""
+        place = {name: k for k, name in enumerate(posterior.names)}
+        columns = np.array([place[name] for name in names])
+        inclusion = posterior.inclusion.to_numpy()[np.ix_(columns[: len(query)], columns)]
+        return cls(edgetable.all_pairs(posterior.draws, posterior.streams), inclusion, columns)
 
-    def table(self, i: Positions, j: Positions, level: float) -> pd.DataFrame:
-        """Return the table of the edges at these positions."""
-        return self.edges.table(self.rows[i], self.columns[j], level)
+    def table(self, i: Positions, k: Positions) -> pd.DataFrame:
+        """Return the table of the pairs at these positions."""
+        return self.pairs.table(self.place[i], self.place[k])
 
-    def ordered(self, i: int, j: int) -> Array:
-        """Return the draws of one edge, ascending."""
-        return self.edges.ordered(self.rows[i], self.columns[j])
+    def ordered(self, i: int, k: int) -> Array:
+        """Return the partial correlations of one pair, ascending."""
+        return self.pairs.ordered(int(self.place[i]), int(self.place[k]))
 
 
-def _sign_probability(first: Side, second: Side) -> Array:
-    """Return ``max(P(d > 0), P(d < 0))`` of the difference d of every edge."""
-    probability = np.empty(first.inclusion.shape)
-    for edge in np.ndindex(probability.shape):
-        probability[edge] = max(_signs(first.ordered(*edge), second.ordered(*edge)))
-    return probability
+def _sign_probability(first: Side, second: Side, i: Positions, k: Positions) -> Array:
+    """Return ``max(P(d > 0), P(d < 0))`` of the difference d of each pair."""
+    pairs = zip(i.tolist(), k.tolist(), strict=True)
+    return np.array([max(_signs(first.ordered(*pair), second.ordered(*pair))) for pair in pairs])
 
 
-def _described(first: Side, second: Side, i: Positions, j: Positions, level: float) -> pd.DataFrame:
+def _described(first: Side, second: Side, i: Positions, k: Positions, level: float) -> pd.DataFrame:
     """Return all columns of the result but names and sign probabilities, a row per chosen edge."""
-    one, other = first.table(i, j, level), second.table(i, j, level)
+    one, other = first.table(i, k), second.table(i, k)
     ends = [
-        [_quantile(first.ordered(*e), second.ordered(*e), t) for t in tails(level)] for e in zip(i, j, strict=True)
+        [_quantile(first.ordered(*e), second.ordered(*e), t) for t in tails(level)] for e in zip(i, k, strict=True)
     ]
     lower, upper = np.array(ends).reshape(-1, 2).T
-    p, r = first.inclusion[i, j], second.inclusion[i, j]
+    p, r = first.inclusion[i, k], second.inclusion[i, k]
+    averaged = "partial_correlation_averaged"
     columns = {
-        "first": one["weight"],
-        "second": other["weight"],
-        "difference": one["weight"] - other["weight"],
-        "sd": np.hypot(one["sd"], other["sd"]),
+        "first": one[averaged],
+        "second": other[averaged],
+        "difference": one[averaged] - other[averaged],
+        "sd": np.hypot(one["sd_averaged"], other["sd_averaged"]),
         "lower": lower,
         "upper": upper,
-        "inclusion_first": p,
-        "inclusion_second": r,
+        "probability_first": p,
+        "probability_second": r,
         "only_first": p * (1 - r),
         "only_second": r * (1 - p),
         "rhat": np.fmax(one["rhat"], other["rhat"]),

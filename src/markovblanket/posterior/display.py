@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from markovblanket.posterior.summaries import likelier
-
-SIGN_NOTE = "A negative weight is a positive partial correlation."
 # What a terminal in any encoding can show.
 PLAIN = str.maketrans({"−": "-", "–": "-"})
 
@@ -28,40 +25,35 @@ class Field:
 
 QUERY = Field("query", "query", lambda edge: str(edge.query), is_number=False)
 VARIABLE = Field("variable", "variable", lambda edge: str(edge.variable), is_number=False)
-PARTIAL = Field("partial", "partial_correlation", lambda edge: signed(edge.partial_correlation))
-WEIGHT = Field("weight", "weight", lambda edge: signed(edge.weight))
+PARTIAL = Field("partial correlation", "partial_correlation", lambda edge: signed(edge.partial_correlation))
 INTERVAL = Field("95 % interval", "lower", lambda edge: f"{signed(edge.lower)} to {signed(edge.upper)}")
 P_SIGN = Field("P(sign)", "sign_probability", lambda edge: percent(edge.sign_probability))
-P_EDGE = Field("P(edge)", "inclusion", lambda edge: percent(edge.likelier))
+PROBABILITY = Field("probability", "probability", lambda edge: percent(edge.probability))
 RHAT = Field("R-hat", "rhat", lambda edge: rhat(edge.rhat))
 ESS = Field("ESS", "ess", lambda edge: number(edge.ess))
 
 
-def edge_fields(edges: pd.DataFrame, *, weight: bool = True) -> list[Field]:
-    """The columns of an edge table, in their order; without the weight where there is little room."""
-    return [QUERY, VARIABLE, *number_fields(edges, weight=weight)]
+def edge_fields(edges: pd.DataFrame) -> list[Field]:
+    """The columns of an edge table, in their order."""
+    return [QUERY, VARIABLE, *number_fields(edges)]
 
 
-def number_fields(edges: pd.DataFrame, *, weight: bool = True, sign: bool = False) -> list[Field]:
+def number_fields(edges: pd.DataFrame) -> list[Field]:
     """The columns of an edge table that hold numbers.
 
-    The probability is that of the edge if the prior has exact zeros, else that of its sign; both if ``sign``.
+    The probability is that of the edge if the prior has exact zeros, else that of its sign.
     """
-    known = has_probability(edges)
-    probabilities = [P_EDGE] * known + [P_SIGN] * (sign or not known)
-    interval = [WEIGHT, INTERVAL] if weight else [replace(INTERVAL, title="weight, interval")]
-    return [PARTIAL, *probabilities, *interval, RHAT, ESS]
+    return [PROBABILITY if has_probability(edges) else P_SIGN, PARTIAL, INTERVAL, RHAT, ESS]
 
 
 def edge_rows(edges: pd.DataFrame, fields: Sequence[Field]) -> list[list[str]]:
     """The cells of an edge table as text, a list per edge."""
-    known = edges.assign(likelier=likelier(edges)) if has_probability(edges) else edges
-    return [[field.text(edge) for field in fields] for edge in known.itertuples()]
+    return [[field.text(edge) for field in fields] for edge in edges.itertuples()]
 
 
 def has_probability(edges: pd.DataFrame) -> bool:
     """Whether a table of edges has probabilities of their presence."""
-    return "inclusion" in edges and not edges["inclusion"].isna().all()
+    return "sign_probability" not in edges or not edges["probability"].isna().all()
 
 
 # Numbers ----------------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
-"""Edges of a posterior: statistics from draws or from streams, tables, a graph, and the draws of single edges.
+"""Edges of a posterior: statistics of all pairs, tables, a graph, and the draws of single edges.
 
-Statistics of the edges between query and rest have one interface, :class:`EdgeStatistics`, whether every draw was
-kept (:class:`FromDraws`) or only what an ``EdgeStream`` summed up (:class:`FromStreams`).
+A pair is a row, a query variable, and a column, any variable, those of the query first: :class:`AllPairs`. Pairs
+within the query come from draws of ``W11``, which are always kept (:class:`FromDraws`); pairs with other variables
+from draws of ``W12`` or, if these were not kept, from what an ``EdgeStream`` summed up (:class:`FromStreams`).
 """
 
 from __future__ import annotations
@@ -22,111 +23,202 @@ from markovblanket.contracts import Array
 from markovblanket.posterior import selection
 from markovblanket.posterior.observed import edge_name
 from markovblanket.posterior.prediction import coefficients
-from markovblanket.posterior.summaries import convergence, describe, stacked, tails, take
+from markovblanket.posterior.selection import DEFAULT_LEVEL
+from markovblanket.posterior.summaries import convergence, stacked, tails
+from markovblanket.tables.columns import spans
 
 Positions = npt.NDArray[np.intp]
+
+# The columns of a table of edges, in their order, and those that are added on request.
+COLUMNS = (
+    "query",
+    "variable",
+    "probability",
+    "partial_correlation",
+    "lower",
+    "upper",
+    "direction",
+    "bayes_factor",
+    "rhat",
+    "ess",
+)
+DETAILS = ("sign_probability", "coefficient", "precision", "partial_correlation_averaged", "ess_tail")
+# Attributes of the edges of a graph, besides its weight and sign.
+ATTRIBUTES = ("probability", "partial_correlation", "lower", "upper")
 
 
 # Tables and graphs ------------------------------------------------------------------------------------
 
 
-def _table_from_draws(weight: Array, partial: Array, level: float) -> pd.DataFrame:
-    """Return a row per edge from draws (chain, draw, edge) of weights and partial correlations."""
-    pooled = weight.reshape(weight.shape[0] * weight.shape[1], weight.shape[2])
-    table = describe(pooled, level).rename(columns={"mean": "weight"})
-    table["partial_correlation"] = partial.mean(axis=(0, 1))
-    table["sign_probability"] = selection.sign_probability(pooled) if len(table) else []
-    quality = convergence({k: weight[:, :, k] for k in range(len(table))})
-    return table.join(quality.rename(columns={"ess_bulk": "ess"}))
+def once(matrix: Array) -> tuple[Positions, Positions]:
+    """Return the positions of the true entries of a matrix of pairs, each pair once: above its diagonal.
 
-
-def sign_probability_among(W11: Array) -> Array:
-    """Return the probability of the likelier sign of each edge among the query variables, i < j.
-
-    Draws of ``W11`` are (chain, draw, p, p).
+    >>> once(np.ones((2, 3)))
+    (array([0, 0, 1]), array([1, 2, 2]))
     """
-    i, j = np.triu_indices(W11.shape[-1], k=1)
-    # No -1 among the sizes: with one query variable there is no edge from which NumPy could infer it.
-    return selection.sign_probability(W11[..., i, j].reshape(W11.shape[0] * W11.shape[1], len(i)))
+    i, k = np.nonzero(np.triu(matrix, k=1))
+    return i, k
 
 
-def among(query: Sequence[Any], W11: Array, chosen: selection.Mask, level: float) -> pd.DataFrame:
-    """Return a table of the chosen edges among the query variables; ``chosen`` has an entry per pair i < j."""
-    i, j = (part[chosen] for part in np.triu_indices(len(query), k=1))
-    partial = -W11[..., i, j] / np.sqrt(W11[..., i, i] * W11[..., j, j])
-    names = {"query": take(query, i), "other": take(query, j)}
-    return surest_first(names, _table_from_draws(W11[..., i, j], partial, level))
+def mirrored(mask: selection.Mask) -> selection.Mask:
+    """Return a mask of pairs in which both entries of a pair within the query are true if one is."""
+    both, p = mask.copy(), len(mask)
+    both[:, :p] |= mask[:, :p].T
+    return both
 
 
-def surest_first(names: dict[str, list[Any]], table: pd.DataFrame, of: str = "weight") -> pd.DataFrame:
-    """Join names and statistics, and sort: the surest sign first, ties by the weight in standard deviations."""
-    size = (table[of] / table["sd"].where(table["sd"] > 0)).abs().fillna(0)
-    order = np.lexsort([-size, -table["sign_probability"]])
-    return pd.DataFrame(names).join(table).iloc[order].reset_index(drop=True)
+def bayes_factor(probability: Array, prior: float | None) -> Array:
+    """Return posterior odds over prior odds; missing if the prior probability of an edge is not known.
+
+    >>> bayes_factor(np.array([0.5, 0.9]), 0.1).round(1)
+    array([ 9., 81.])
+    """
+    if prior is None:
+        return np.full(np.shape(probability), np.nan)
+    with np.errstate(divide="ignore"):
+        return np.asarray(probability / (1 - probability) / (prior / (1 - prior)))
+
+
+def directions(partial: Iterable[float]) -> list[str]:
+    """Return "+" or "-" for each partial correlation, and an empty text where it is missing.
+
+    >>> directions([0.2, -0.1, float("nan")])
+    ['+', '-', '']
+    """
+    return ["+" if value > 0 else "-" if value < 0 else "" for value in partial]
+
+
+def surest_first(table: pd.DataFrame, probability: pd.Series, mean: str, sd: str) -> pd.DataFrame:
+    """Sort a table by a probability, the largest first, ties by the mean in standard deviations."""
+    size = (table[mean] / table[sd].where(table[sd] > 0)).abs().fillna(0)
+    return table.iloc[np.lexsort([-size, -probability])].reset_index(drop=True)
+
+
+def neighbours(query: Sequence[Any], edges: pd.DataFrame) -> dict[Any, list[Any]]:
+    """Return the neighbours of each query variable, in the order of the table of edges."""
+    found: dict[Any, list[Any]] = {name: [] for name in query}
+    for one, other in zip(edges["query"], edges["variable"], strict=True):
+        found[one].append(other)
+        if other in found:
+            found[other].append(one)
+    return found
 
 
 def graph(query: Sequence[Any], edges: pd.DataFrame) -> nx.Graph:
-    """Return a graph with a node per variable and an edge per row, whose attributes can be saved as GraphML."""
+    """Return a graph with a node per variable and an edge per row, whose attributes can be saved as GraphML.
+
+    The weight of an edge is its partial correlation.
+    """
     made = nx.Graph()
     made.add_nodes_from(query, query=True)
     for row in edges.itertuples():
         if row.variable not in made:
             made.add_node(row.variable, query=False)
-        attributes = ("weight", "partial_correlation", "sign_probability")
-        values = {name: float(getattr(row, name)) for name in attributes}
-        made.add_edge(row.query, row.variable, **values, sign="+" if row.partial_correlation > 0 else "-")
+        values = {name: float(getattr(row, name)) for name in ATTRIBUTES}
+        made.add_edge(row.query, row.variable, **values, weight=values["partial_correlation"], sign=row.direction)
     return made
 
 
-# Statistics of edges ----------------------------------------------------------------------------------
+# Statistics of pairs ----------------------------------------------------------------------------------
 
 
 class EdgeStatistics(Protocol):
-    """Statistics of the edges between query and rest; matrices are p x q."""
+    """Statistics of the pairs of query variables and some others; matrices have a row per query variable."""
 
     @property
     def sign_probability(self) -> Array:
-        """``max(P(w > 0), P(w < 0))`` of each edge; exact zeros count for neither."""
+        """``max(P(w > 0), P(w < 0))`` of each pair; exact zeros count for neither."""
 
     @property
     def nonzero(self) -> Array:
-        """The share of draws of each edge that are not exactly zero."""
+        """The share of draws of each pair that are not exactly zero."""
 
-    @property
-    def coefficients(self) -> Array:
-        """The posterior mean of ``-U W12``, the regression coefficients."""
+    def table(self, i: Positions, j: Positions) -> pd.DataFrame:
+        """Return a row per pair.
 
-    def table(self, i: Positions, j: Positions, level: float) -> pd.DataFrame:
-        """Return weight, sd, interval, partial correlation, sign probability, R-hat and ESS, a row per edge."""
+        ``partial_correlation``, ``sd``, ``lower`` and ``upper``: mean, sd and 95 % interval over the draws that
+        are not zero. ``partial_correlation_averaged`` and ``sd_averaged``: the same over all draws.
+        ``sign_probability``; ``coefficient`` and ``precision``: means of ``-w_ij / w_ii`` and ``w_ij`` over all
+        draws; ``rhat``, ``ess`` and ``ess_tail``.
+        """
 
     def quality(self, i: Positions, j: Positions) -> pd.DataFrame:
-        """Return R-hat, bulk and tail ESS, a row per edge; missing for an edge that is never included."""
+        """Return R-hat, bulk and tail ESS, a row per pair; missing for a pair that is never included."""
 
     def ordered(self, i: int, j: int) -> Array:
-        """Return the draws of one edge, of all chains, ascending; from a histogram if they were not kept."""
+        """Return the partial correlations of one pair, ascending; from a histogram if draws were not kept."""
 
 
-def edge_statistics(draws: xr.Dataset, streams: xr.Dataset | None) -> EdgeStatistics:
-    """Return the statistics of edges: from streams if there are some, otherwise from draws."""
-    return FromDraws(draws) if streams is None else FromStreams(streams, draws.sizes["draw"])
+def all_pairs(draws: xr.Dataset, streams: xr.Dataset | None) -> AllPairs:
+    """Return the statistics of all pairs: those with other variables from streams, if there are some."""
+    rest: EdgeStatistics = (
+        FromDraws.with_rest(draws) if streams is None else FromStreams(streams, draws.sizes["draw"])
+    )
+    return AllPairs(FromDraws.within_query(draws), rest)
 
 
-def inclusion(edges: EdgeStatistics, exact_zeros: bool) -> Array:
-    """Return the share of nonzero draws; missing if the prior has no ``exact_zeros`` and no draw is zero."""
-    share = edges.nonzero
-    return share if exact_zeros or (share < 1).any() else np.full_like(share, np.nan)
+def rest_coefficients(draws: xr.Dataset, streams: xr.Dataset | None) -> Array:
+    """Return the posterior mean of ``-U W12``, the coefficients of the regression of the query on the rest."""
+    if not draws.sizes["variable"]:
+        raise ValueError("there are no other variables to predict from: every variable is a query variable")
+    if streams is not None:
+        return FromStreams(streams, draws.sizes["draw"]).coefficients
+    return coefficients(stacked(draws["W11"]), stacked(draws["W12"])).mean(axis=0)
 
 
-def as_dataset(inclusion_other: pd.DataFrame) -> xr.Dataset:
-    """Return inclusion probabilities as a data set, for a file; the inverse of :func:`as_frame`."""
-    names = {"query": list(inclusion_other.index), "variable": list(inclusion_other.columns)}
-    return xr.Dataset({"inclusion_other": (("query", "variable"), inclusion_other.to_numpy())}, coords=names)
+@dataclass(frozen=True, eq=False)
+class AllPairs:
+    """Statistics of every pair: rows are the p query variables, columns all d variables, the query first."""
 
+    within: FromDraws
+    rest: EdgeStatistics
 
-def as_frame(looked: xr.Dataset) -> pd.DataFrame:
-    """Return inclusion probabilities, query by variable, from a data set; the inverse of :func:`as_dataset`."""
-    names = (looked[axis].values.tolist() for axis in ("query", "variable"))
-    return pd.DataFrame(looked["inclusion_other"].values, *names)
+    @property
+    def p(self) -> int:
+        """Number p of query variables."""
+        return self.within.weight.shape[2]
+
+    @cached_property
+    def sign_probability(self) -> Array:
+        """``max(P(w > 0), P(w < 0))`` of each pair, p x d; the diagonal is missing."""
+        return self._joined(self.within.sign_probability, self.rest.sign_probability)
+
+    @cached_property
+    def nonzero(self) -> Array:
+        """The share of draws of each pair that are not exactly zero, p x d; the diagonal is missing."""
+        return self._joined(self.within.nonzero, self.rest.nonzero)
+
+    def table(self, i: Positions, k: Positions) -> pd.DataFrame:
+        """Return the table of :meth:`EdgeStatistics.table` for any pairs."""
+        inner = k < self.p
+        return self._put_together(
+            inner, self.within.table(i[inner], k[inner]), self.rest.table(i[~inner], k[~inner] - self.p)
+        )
+
+    def quality(self, i: Positions, k: Positions) -> pd.DataFrame:
+        """Return R-hat, bulk and tail ESS of any pairs."""
+        inner = k < self.p
+        return self._put_together(
+            inner, self.within.quality(i[inner], k[inner]), self.rest.quality(i[~inner], k[~inner] - self.p)
+        )
+
+    def ordered(self, i: int, k: int) -> Array:
+        """Return the partial correlations of one pair, ascending."""
+        return self.within.ordered(i, k) if k < self.p else self.rest.ordered(i, k - self.p)
+
+    def _joined(self, within: Array, rest: Array) -> Array:
+        """Return one matrix of both kinds of pairs, without its diagonal."""
+        whole = np.hstack([within, rest])
+        np.fill_diagonal(whole, np.nan)
+        return whole
+
+    def _put_together(
+        self, inner: npt.NDArray[np.bool_], within: pd.DataFrame, rest: pd.DataFrame
+    ) -> pd.DataFrame:
+        """Return the rows of both kinds of pairs in the order in which the pairs were given."""
+        order = np.concatenate([np.flatnonzero(inner), np.flatnonzero(~inner)])
+        parts = [part for part in (within, rest) if len(part)] or [rest]
+        return pd.concat(parts, ignore_index=True).set_axis(order).sort_index()
 
 
 # Draws of single edges --------------------------------------------------------------------------------
@@ -139,22 +231,33 @@ def every_draw(draws: xr.Dataset) -> xr.DataArray:
     return draws["W12"]
 
 
-def draws_of_edge(draws: xr.Dataset, query: Any, variable: Any, of: str = "weight") -> xr.DataArray:
-    """Return the draws of the weight or the partial correlation of one edge; an error if they were not kept."""
+def draws_of_edge(draws: xr.Dataset, query: Any, variable: Any, of: str = "precision") -> xr.DataArray:
+    """Return draws of the entry of the precision matrix, or of the partial correlation, of one edge.
+
+    The variable may be a query variable, too. Raises a ValueError if the draws were not kept.
+    """
+    if variable in draws["query"].values.tolist():
+        return _drawn(draws, draws["W11"].sel(query=query, query_other=variable), query, variable, of)
     if "edge" in draws.dims:
         found = (draws["edge_query"].values == query) & (draws["edge_variable"].values == variable)
         if found.any():
-            return draws[f"kept_{of}"].isel(edge=int(np.argmax(found)))
+            name = "kept_weight" if of == "precision" else "kept_partial_correlation"
+            return draws[name].isel(edge=int(np.argmax(found)))
     if "W12" in draws:
-        weight = draws["W12"].sel(query=query, variable=variable)
-        return weight if of == "weight" else _partial(draws, weight, query, variable)
+        return _drawn(draws, draws["W12"].sel(query=query, variable=variable), query, variable, of)
     name = edge_name(query, variable)
     raise ValueError(f'the draws of {name} were not kept: estimate with keep="draws", or name it in named=[...]')
 
 
-def _partial(draws: xr.Dataset, weight: xr.DataArray, query: Any, variable: Any) -> xr.DataArray:
-    """Return the partial correlation ``-w_ij / sqrt(w_ii w_jj)`` of one edge in each draw."""
-    w_ii, w_jj = draws["W11"].sel(query=query, query_other=query), draws["W22_diagonal"].sel(variable=variable)
+def _drawn(draws: xr.Dataset, weight: xr.DataArray, query: Any, variable: Any, of: str) -> xr.DataArray:
+    """Return the draws of a weight, or of its partial correlation ``-w_ij / sqrt(w_ii w_jj)``."""
+    if of == "precision":
+        return weight
+    w_ii = draws["W11"].sel(query=query, query_other=query)
+    if "query_other" in weight.coords:
+        w_jj = draws["W11"].sel(query=variable, query_other=variable)
+    else:
+        w_jj = draws["W22_diagonal"].sel(variable=variable)
     return weight.copy(data=-weight.values / np.sqrt(w_ii.values * w_jj.values))
 
 
@@ -163,6 +266,7 @@ def kept_variables(draws: xr.Dataset, query: Any, among: Iterable[Any]) -> list[
     if "W12" in draws:
         return list(among)
     kept = set(draws["edge_variable"].values[draws["edge_query"].values == query].tolist())
+    kept |= set(draws["query"].values.tolist())
     return [name for name in among if name in kept]
 
 
@@ -176,28 +280,57 @@ def kept_where(draws: xr.Dataset) -> str:
 
 @dataclass(frozen=True, eq=False)
 class FromDraws:
-    """Statistics of edges from draws, (chain, draw, ...), that are all in memory."""
+    """Statistics of pairs from draws, (chain, draw, ...), that are all in memory.
 
-    draws: xr.Dataset
+    ``weight`` has the entries ``w_ij`` of the precision matrix; ``w_ii`` and ``w_jj`` are the entries on its
+    diagonal of the rows and of the columns.
+    """
+
+    weight: Array
+    w_ii: Array
+    w_jj: Array
+
+    @classmethod
+    def within_query(cls, draws: xr.Dataset) -> FromDraws:
+        """Return the statistics of the pairs within the query."""
+        W11 = draws["W11"].values
+        diagonal = np.einsum("...ii->...i", W11)
+        return cls(W11, diagonal, diagonal)
+
+    @classmethod
+    def with_rest(cls, draws: xr.Dataset) -> FromDraws:
+        """Return the statistics of the pairs of a query variable and another one."""
+        diagonal = np.einsum("...ii->...i", draws["W11"].values)
+        return cls(draws["W12"].values, diagonal, draws["W22_diagonal"].values)
 
     @cached_property
     def sign_probability(self) -> Array:
-        """``max(P(w > 0), P(w < 0))`` of each edge."""
-        return selection.sign_probability(stacked(self.draws["W12"]))
+        """``max(P(w > 0), P(w < 0))`` of each pair."""
+        return selection.sign_probability(_pooled(self.weight))
 
     @cached_property
     def nonzero(self) -> Array:
-        """The share of draws of each edge that are not exactly zero."""
-        return np.asarray((stacked(self.draws["W12"]) != 0).mean(axis=0))
+        """The share of draws of each pair that are not exactly zero."""
+        return np.asarray((_pooled(self.weight) != 0).mean(axis=0))
 
-    @property
-    def coefficients(self) -> Array:
-        """The posterior mean of ``-U W12``, the regression coefficients."""
-        return coefficients(stacked(self.draws["W11"]), stacked(self.draws["W12"])).mean(axis=0)
+    def table(self, i: Positions, j: Positions) -> pd.DataFrame:
+        """Return the table of the chosen pairs, some at a time."""
+        draws = self.weight.shape[0] * self.weight.shape[1]
+        parts = [self._table(i[span], j[span]) for span in spans(draws, len(i))] or [self._table(i, j)]
+        return pd.concat(parts, ignore_index=True)
 
-    def table(self, i: Positions, j: Positions, level: float) -> pd.DataFrame:
-        """Return the table of the chosen edges, from their draws."""
-        return _table_from_draws(self._weight(i, j), self.partial_correlation(i, j), level)
+    def _table(self, i: Positions, j: Positions) -> pd.DataFrame:
+        weight, partial = _pooled(self._weight(i, j)), _pooled(self.partial_correlation(i, j))
+        coefficient = -weight / _pooled(self.w_ii[:, :, i])
+        columns = {
+            **_if_present(partial, weight != 0),
+            "partial_correlation_averaged": partial.mean(axis=0),
+            "sd_averaged": partial.std(axis=0, ddof=min(1, len(partial) - 1)),
+            "sign_probability": selection.sign_probability(weight),
+            "coefficient": coefficient.mean(axis=0),
+            "precision": weight.mean(axis=0),
+        }
+        return pd.DataFrame(columns).join(self.quality(i, j).rename(columns={"ess_bulk": "ess"}))
 
     def quality(self, i: Positions, j: Positions) -> pd.DataFrame:
         """Return rank-normalised R-hat, bulk and tail ESS, as ArviZ computes them."""
@@ -205,17 +338,50 @@ class FromDraws:
         return convergence({k: weight[:, :, k] for k in range(len(i))})
 
     def partial_correlation(self, i: Any, j: Any) -> Array:
-        """Return the partial correlations ``-w_ij / sqrt(w_ii w_jj)`` of the chosen edges in each draw."""
-        w_ii, w_jj = self.draws["W11"].values[:, :, i, i], self.draws["W22_diagonal"].values[:, :, j]
-        return np.asarray(-self._weight(i, j) / np.sqrt(w_ii * w_jj))
+        """Return the partial correlations ``-w_ij / sqrt(w_ii w_jj)`` of the chosen pairs in each draw."""
+        return np.asarray(-self._weight(i, j) / np.sqrt(self.w_ii[:, :, i] * self.w_jj[:, :, j]))
 
     def ordered(self, i: int, j: int) -> Array:
-        """Return the draws of one edge, ascending."""
-        return np.sort(self._weight(i, j), axis=None)
+        """Return the partial correlations of one pair, ascending."""
+        return np.sort(self.partial_correlation(i, j), axis=None)
 
     def _weight(self, i: Any, j: Any) -> Array:
-        """Return the draws of the weights of the chosen edges."""
-        return np.asarray(self.draws["W12"].values[:, :, i, j])
+        """Return the draws of the weights of the chosen pairs."""
+        return np.asarray(self.weight[:, :, i, j])
+
+
+def _pooled(draws: Array) -> Array:
+    """Return the draws of all chains along one first axis; no size is inferred, as there may be no pair."""
+    return draws.reshape(draws.shape[0] * draws.shape[1], *draws.shape[2:])
+
+
+def _if_present(values: Array, present: npt.NDArray[np.bool_]) -> dict[str, Array]:
+    """Return mean, sd and central interval of the values in draws in which a pair is present: draws x pairs."""
+    ordered = np.sort(np.where(present, values, np.nan), axis=0)  # absent draws are last
+    count, total = present.sum(axis=0), values.sum(axis=0, where=present)
+    mean = _share(total, count)
+    squares = ((values - mean) ** 2).sum(axis=0, where=present)
+    lower, upper = (_quantile_of_first(ordered, count, tail) for tail in tails(DEFAULT_LEVEL))
+    return {
+        "partial_correlation": mean,
+        "sd": np.sqrt(_share(squares, np.maximum(count - 1, 0))),
+        "lower": lower,
+        "upper": upper,
+    }
+
+
+def _share(total: Array, count: Array) -> Array:
+    """Return ``total / count``; missing where the count is zero."""
+    return np.asarray(total / np.where(count > 0, count, np.nan))
+
+
+def _quantile_of_first(ordered: Array, count: Array, tail: float) -> Array:
+    """Return a quantile of the first ``count`` values of each ascending column, as NumPy interpolates it."""
+    at = np.maximum(count - 1, 0) * tail
+    below = np.floor(at).astype(np.intp)
+    above = np.minimum(below + 1, np.maximum(count - 1, 0))
+    low, high = (np.take_along_axis(ordered, place[None], axis=0)[0] for place in (below, above))
+    return np.asarray(low + (at - below) * (high - low))
 
 
 # Statistics from streams ------------------------------------------------------------------------------
@@ -223,19 +389,19 @@ class FromDraws:
 
 @dataclass(frozen=True, eq=False)
 class FromStreams:
-    """Statistics of edges from streams of several chains, each of ``draws`` draws; see ``EdgeStream``."""
+    """Statistics of pairs from streams of several chains, each of ``draws`` draws; see ``EdgeStream``."""
 
     streams: xr.Dataset
     draws: int
 
     @cached_property
     def sign_probability(self) -> Array:
-        """``max(P(w > 0), P(w < 0))`` of each edge."""
+        """``max(P(w > 0), P(w < 0))`` of each pair."""
         return np.asarray(np.maximum(self._total("positive"), self._total("negative")) / self._count)
 
     @cached_property
     def nonzero(self) -> Array:
-        """The share of draws of each edge that are not exactly zero."""
+        """The share of draws of each pair that are not exactly zero."""
         return np.asarray((self._total("positive") + self._total("negative")) / self._count)
 
     @property
@@ -243,17 +409,24 @@ class FromStreams:
         """The posterior mean of ``-U W12``, the regression coefficients."""
         return self._total("coefficient_sum") / self._count
 
-    def table(self, i: Positions, j: Positions, level: float) -> pd.DataFrame:
-        """Return the table of the chosen edges; moments and signs are exact, intervals off by at most a bin."""
-        total = self._at("sum", i, j).sum(axis=(0, 1))
-        lower, upper = self.quantiles(i, j, tails(level))
+    def table(self, i: Positions, j: Positions) -> pd.DataFrame:
+        """Return the table of the chosen pairs; moments and signs are exact, intervals off by at most a bin."""
+        present = self._present(i, j)
+        total, squares = (self._at(name, i, j).sum(axis=0) for name in ("partial_sum", "partial_squares"))
+        mean, averaged = _share(total, present), total / self._count
+        lower, upper = self.quantiles(i, j, tails(DEFAULT_LEVEL))
+        within = np.maximum(squares - total * np.nan_to_num(mean), 0)
+        around = np.maximum(squares - total * averaged, 0)
         columns = {
-            "weight": self._at("centre", i, j) + total / self._count,
-            "sd": np.sqrt(self._variance(i, j)),
+            "partial_correlation": mean,
+            "sd": np.sqrt(_share(within, np.maximum(present - 1, 0))),
             "lower": lower,
             "upper": upper,
-            "partial_correlation": self._at("partial_sum", i, j).sum(axis=0) / self._count,
+            "partial_correlation_averaged": averaged,
+            "sd_averaged": np.sqrt(around / max(1, self._count - 1)),
             "sign_probability": self.sign_probability[i, j],
+            "coefficient": self._at("regression_sum", i, j).sum(axis=0) / self._count,
+            "precision": self._at("sum", i, j).sum(axis=(0, 1)) / self._count,
         }
         return pd.DataFrame(columns).join(self.quality(i, j).rename(columns={"ess_bulk": "ess"}))
 
@@ -301,24 +474,34 @@ class FromStreams:
         return np.asarray(np.minimum(size, self._count * np.log10(self._count)))
 
     def quantiles(self, i: Positions, j: Positions, probabilities: npt.ArrayLike) -> Array:
-        """Return quantiles, probabilities x edges, of the histogram and the exact zeros; linear within a bin."""
+        """Return quantiles of the partial correlations where present, probabilities x pairs; linear within a bin.
+
+        As signs are counted, the bin that contains zero is divided there without an error. Missing for a pair that
+        is never present.
+        """
+        levels = np.asarray(probabilities)
         bounds, bins = self._bounds_of_bins(i, j), self._at("histogram", i, j)
-        negative, positive = (self._at(name, i, j).sum(axis=0, dtype=float) for name in ("negative", "positive"))
-        ranks = np.asarray(probabilities) * (self._count - 1) + 0.5
-        zeros = self._count - negative - positive
         below = np.cumsum(np.pad(bins, [(0, 0), (1, 0)]), axis=1, dtype=float)
-        below += np.where(bounds > 0, zeros[:, None], 0)
-        columns = [
-            _inverse(ranks, *_with_zero(*edge)) for edge in zip(bounds, below, negative, zeros, strict=True)
-        ]
-        return np.array(columns).reshape(len(i), len(ranks)).T
+        negative = self._at("positive", i, j).sum(axis=0, dtype=float)  # the sign of a weight is the opposite one
+        found = np.full((len(levels), len(i)), np.nan)
+        for k, count in enumerate(self._present(i, j)):
+            if count:
+                found[:, k] = _inverse(levels * (count - 1) + 0.5, *_with_zero(bounds[k], below[k], negative[k]))
+        return found
 
     def ordered(self, i: int, j: int) -> Array:
         """Return a value within a bin of each draw, ascending, with as many of each sign as the draws have."""
-        return self.quantiles(np.array([i]), np.array([j]), np.linspace(0, 1, self._count))[:, 0]
+        where = np.array([i]), np.array([j])
+        count = int(self._present(*where)[0])
+        values = self.quantiles(*where, np.linspace(0, 1, count))[:, 0] if count else np.empty(0)
+        return np.sort(np.concatenate([values, np.zeros(self._count - count)]))
+
+    def _present(self, i: Positions, j: Positions) -> Array:
+        """Return the number of draws in which each pair is present."""
+        return np.asarray(sum(self._at(name, i, j).sum(axis=0, dtype=float) for name in ("positive", "negative")))
 
     def _bounds_of_bins(self, i: Positions, j: Positions) -> Array:
-        """Return the bounds of the bins of each edge; the outermost bins end at the extreme draws."""
+        """Return the bounds of the bins of each pair; the outermost bins end at the extreme draws."""
         bins = self.streams.sizes["bin"] - 2
         steps = np.arange(bins + 1) - bins / 2
         inner = self._at("centre", i, j)[:, None] + steps / self._at("per_width", i, j)[:, None]
@@ -344,13 +527,10 @@ class FromStreams:
         return np.asarray(values[i, j] if name == "histogram" else values[..., i, j])
 
 
-def _with_zero(bounds: Array, below: Array, negative: float, zeros: float) -> tuple[Array, Array]:
-    """Insert the step of the exact zeros into the bounds of bins and the numbers of draws below them.
-
-    As signs are counted, the bin that contains zero is divided there without an error.
-    """
+def _with_zero(bounds: Array, below: Array, negative: float) -> tuple[Array, Array]:
+    """Insert zero into the bounds of bins, and the number of negative values into the numbers below them."""
     place = int(np.searchsorted(bounds, 0.0, side="right"))
-    return np.insert(bounds, place, [0.0, 0.0]), np.insert(below, place, [negative, negative + zeros])
+    return np.insert(bounds, place, 0.0), np.insert(below, place, negative)
 
 
 def _inverse(ranks: Array, bounds: Array, below: Array) -> Array:

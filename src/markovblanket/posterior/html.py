@@ -11,7 +11,7 @@ from html import escape
 
 import pandas as pd
 
-from markovblanket.posterior.display import SIGN_NOTE, edge_fields, edge_rows
+from markovblanket.posterior.display import edge_fields, edge_rows
 
 MOST_EDGES, MOST_NAMES = 15, 8
 # Seen on white and on black alike.
@@ -66,9 +66,9 @@ def edges(frame: pd.DataFrame) -> str:
         return note("No edge is selected by the default rule.")
     fields = edge_fields(frame)
     rows = edge_rows(frame.head(MOST_EDGES), fields)
-    more = f"and {len(frame) - MOST_EDGES:,} more, in .edges(). " if len(frame) > MOST_EDGES else ""
+    more = note(f"and {len(frame) - MOST_EDGES:,} more, in .edges().") if len(frame) > MOST_EDGES else ""
     columns = [(field.title, field.is_number) for field in fields]
-    return table(columns, rows) + note(f"{more}{SIGN_NOTE}")
+    return table(columns, rows) + more
 
 
 def listed(names: Sequence[object]) -> str:

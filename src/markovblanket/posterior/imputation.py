@@ -152,7 +152,7 @@ def _conditionals_given_rows(
     mean, sd = new_rows.of_query(W11, W12, columns)
     yield from ((mean[:, i], float(sd[i])) for i in query)
     if len(J):
-        mean, sd = new_rows.of_rest(rng, W11, W12, columns, J)
+        mean, sd = new_rows.of_rest(rng, W11, W12, columns, J, fit.observed.rest_prior)
         yield from zip(mean.T, sd.tolist(), strict=True)
 
 

@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from markovblanket.chains.stores import AXES, EFFORT, STREAM_PREFIX
+from markovblanket.chains.stores import AVERAGE_PREFIX, AXES, EFFORT, STREAM_PREFIX
 from markovblanket.chains.streaming import MERGED_STATISTICS
 from markovblanket.contracts import Array, Columns
 from markovblanket.model.copula import transforms
 from markovblanket.model.copula.latent import Copula
 from markovblanket.model.copula.transforms import Scale, Standard
+from markovblanket.model.rest_prior import RestPrior
 from markovblanket.tables.columns import Column, number
 from markovblanket.tables.names import Name
 from markovblanket.tables.table import MixedTable, Standardisation
@@ -79,15 +80,21 @@ class Observed:
         X = self.standardisation.apply(np.column_stack([column.values for column in self.table.columns]))
         return Columns(X[:, : self.p], X[:, self.p :])
 
+    @cached_property
+    def rest_prior(self) -> RestPrior:
+        """The prior of ``W22.1``, chosen by the initial columns as in the sampler of the paper's block."""
+        return RestPrior.of_columns(self.start.X2)
+
     def require_rows(self, purpose: str) -> None:
         """Raise a ValueError if there are no rows, because a scatter matrix was given."""
         if not self.table.n:
             raise ValueError(f"{purpose} needs the rows of a table; this posterior was made from a scatter matrix")
 
     def correlation(self, names: Sequence[Name]) -> Array:
-        """Return correlations of some of the remaining variables, from their initial latent columns."""
-        place = {name: j for j, name in enumerate(self.table.rest)}
-        X = self.start.X2[:, [place[name] for name in names]]
+        """Return the correlations of some variables, from their initial latent columns."""
+        column = dict(zip(self.table.query, self.start.X1.T, strict=True))
+        column |= dict(zip(self.table.rest, self.start.X2.T, strict=True))
+        X = np.column_stack([column[name] for name in names])
         size = np.sqrt(np.einsum("rk,rk->k", X, X))
         correlation: Array = X.T @ X / np.outer(size, size)
         return correlation
@@ -221,7 +228,7 @@ def name_axes(
     named = {
         name: (("chain", "draw", *AXES.get(name, ())), array)
         for name, array in arrays.items()
-        if not name.startswith(STREAM_PREFIX)
+        if not name.startswith((STREAM_PREFIX, AVERAGE_PREFIX))
     }
     draws = xr.Dataset({name: value for name, value in named.items() if name not in EFFORT}, coords=coords)
     if "edge" in draws.dims:
@@ -241,6 +248,19 @@ def name_streams(arrays: Mapping[str, Array]) -> xr.Dataset | None:
     }
     named = {name: (_stream_axes(name), array) for name, array in found.items()}
     return xr.Dataset(named) if named else None
+
+
+def name_averages(arrays: Mapping[str, Array], query: Sequence[Any], rest: Sequence[Any]) -> xr.Dataset | None:
+    """Return the means over the draws of each chain, (chain, query, other); None if there are none.
+
+    The axis ``other`` has all variables, those of the query first.
+    """
+    found = {
+        name.removeprefix(AVERAGE_PREFIX): (("chain", "query", "other"), array)
+        for name, array in arrays.items()
+        if name.startswith(AVERAGE_PREFIX)
+    }
+    return xr.Dataset(found, coords={"query": list(query), "other": [*query, *rest]}) if found else None
 
 
 def _stream_axes(name: str) -> tuple[str, ...]:

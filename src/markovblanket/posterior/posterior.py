@@ -14,6 +14,7 @@ import pandas as pd
 import xarray as xr
 
 from markovblanket._determinism import checked_seed, one_thread
+from markovblanket.contracts import Array
 from markovblanket.posterior import _groups as edge_groups
 from markovblanket.posterior import _statements, diagnostics, html, selection, storage, summaries
 from markovblanket.posterior import edges as edge_table
@@ -28,11 +29,11 @@ from markovblanket.posterior.summaries import describe, stacked, take
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Posterior:
-    """Posterior draws of the blanket ``W12`` and the query block ``W11``.
+    """Posterior draws of the blanket ``W12`` and the query block ``W11``, and everything that is read off them.
 
-    Weights are entries of the precision matrix of the standardised variables; a *negative* weight is a positive
-    partial correlation. (These also take a variable's own entry of W22; with q comparable to n, its prior draws
-    them towards zero, far below n rows of evidence. Weights, signs and intervals do not depend on it.)
+    ``W11`` and ``W12`` are entries of the precision matrix of the standardised variables; the partial correlation
+    of a pair, ``-w_ij / sqrt(w_ii w_jj)``, has the opposite sign. Matrices of pairs have a row per query variable
+    and a column per variable, those of the query first.
 
     Attributes
     ----------
@@ -49,9 +50,9 @@ class Posterior:
         What was asked: data, prior, solver, schedule, seed, what was kept and why, versions.
     streams : xarray.Dataset, optional
         Statistics of every edge that were streamed; None where every draw is in memory.
-    inclusion_other : pandas.DataFrame, optional
-        Probabilities of the likely edges, seen from their other ends: query by variable, missing where nobody
-        looked; None without a second look.
+    averages : xarray.Dataset, optional
+        ``inclusion`` (chain, query, other): the mean over all draws of the conditional probability that a pair is
+        connected, which varies less than the share of draws in which it is. None if the sampler computes none.
     """
 
     draws: xr.Dataset
@@ -59,7 +60,7 @@ class Posterior:
     observed: Observed
     settings: Mapping[str, Any]
     streams: xr.Dataset | None = None
-    inclusion_other: pd.DataFrame | None = None
+    averages: xr.Dataset | None = None
 
     # What was drawn -----------------------------------------------------------------------------------
 
@@ -79,6 +80,11 @@ class Posterior:
         return list(self.draws["variable"].values.tolist())
 
     @property
+    def names(self) -> list[Any]:
+        """Names of all variables, those of the query first: the columns of every matrix of pairs."""
+        return [*self.query, *self.variables]
+
+    @property
     def W12(self) -> xr.DataArray:
         """Draws of the blanket: (chain, draw, query, variable)."""
         return edge_table.every_draw(self.draws)
@@ -87,9 +93,8 @@ class Posterior:
     def partial_correlation(self) -> xr.DataArray:
         """Draws of ``-w_ij / sqrt(w_ii w_jj)`` between query and rest: (chain, draw, query, variable)."""
         i, j = np.indices(self.W12.shape[2:])
-        return self.W12.copy(data=edge_table.FromDraws(self.draws).partial_correlation(i, j)).rename(
-            "partial_correlation"
-        )
+        partial = edge_table.FromDraws.with_rest(self.draws).partial_correlation(i, j)
+        return self.W12.copy(data=partial).rename("partial_correlation")
 
     @property
     def hyperparameters(self) -> xr.Dataset:
@@ -109,10 +114,10 @@ class Posterior:
     # Edges --------------------------------------------------------------------------------------------
 
     def edge_draws(self, query: Any, variable: Any) -> xr.DataArray:
-        """Draws of the weight of one edge: (chain, draw)."""
+        """Draws of the entry of the precision matrix of one edge: (chain, draw); both may be query variables."""
         return edge_table.draws_of_edge(self.draws, query, variable)
 
-    def probability(self, statement: str, *, of: str = "weight") -> float:
+    def probability(self, statement: str, *, of: str = "partial_correlation") -> float:
         """The probability of a statement about edges: the share of draws in which it is true.
 
         ``"T~HGF > T~RELA"``, ``"|T~HGF| > 2 * |T~RELA|"``, ``"T~HGF == 0 and T~N < 0"`` (true together). A side is
@@ -126,10 +131,10 @@ class Posterior:
             counts, so ``HLA-A`` may stand as it is; a plus or minus after a name needs a blank before it; names in
             backticks are taken literally, ```a b`~`c-d```.
         of : str
-            ``"weight"``: entries of the precision matrix of standardised variables, where *negative* is a positive
-            partial correlation; sums of them are in these units. ``"partial_correlation"``: partial correlations.
-            Each has its own posterior distribution, but the diagonal entries of W22 that they need are not drawn
-            jointly, so a comparison of edges with different variables neglects how these depend on each other.
+            ``"partial_correlation"``, or ``"precision"``: entries of the precision matrix of standardised
+            variables, where *negative* is a positive partial correlation. Each partial correlation has its own
+            posterior distribution, but the diagonal entries of W22 that some of them need are not drawn jointly,
+            so a comparison of edges with different variables may neglect how these depend on each other.
 
         Returns
         -------
@@ -138,7 +143,7 @@ class Posterior:
         """
         return _statements.probability(self.draws, statement, of)
 
-    def contrast(self, expression: str, *, of: str = "weight") -> xr.DataArray:
+    def contrast(self, expression: str, *, of: str = "partial_correlation") -> xr.DataArray:
         """Draws of a sum of edges such as ``"T~HGF - T~RELA"``: (chain, draw), as ArviZ takes them.
 
         The rules are those of :meth:`probability`, without a comparison.
@@ -147,108 +152,119 @@ class Posterior:
 
     @cached_property
     def sign_probability(self) -> pd.DataFrame:
-        """``max(P(w > 0), P(w < 0))`` of every pair: query by variable."""
-        return self._frame(self._edges.sign_probability)
+        """``max(P(w > 0), P(w < 0))`` of every pair: query by all variables; the diagonal is missing."""
+        return self._frame(self._pairs.sign_probability)
 
     @cached_property
     def inclusion(self) -> pd.DataFrame:
-        """The share of draws in which a weight is not exactly zero: query by variable.
+        """The probability that a pair is connected: query by all variables; the diagonal is missing.
 
-        Missing throughout if the prior has no exact zero.
+        It is the mean of its conditional probabilities if the sampler computes these, else the share of draws in
+        which the entry of the precision matrix is not exactly zero. Missing throughout if the prior has no exact
+        zero, and within the query if that block has none.
         """
-        exact_zeros = self.settings.get("prior", {}).get("exact_zeros", False)
-        return self._frame(edge_table.inclusion(self._edges, exact_zeros))
-
-    @property
-    def inclusion_either(self) -> pd.DataFrame:
-        """The larger of both ends' probabilities where a second look was taken, else :attr:`inclusion`."""
-        other = self.inclusion_other
-        return self.inclusion if other is None else self._frame(np.fmax(self.inclusion, other).to_numpy())
+        if not self._exact_zeros:
+            return self._frame(np.full_like(self._pairs.nonzero, np.nan))
+        if self.averages is None:
+            share, p = self._pairs.nonzero.copy(), len(self.query)
+            share[:, :p] = share[:, :p] if (share[:, :p] < 1).any() else np.nan
+        else:
+            share = self.averages["inclusion"].values.mean(axis=0)
+            np.fill_diagonal(share, np.nan)
+        return self._frame(share)
 
     def selected(
-        self, level: float | None = None, *, fdr: float | None = None, inclusion: float | None = None
+        self, probability: float | None = None, *, fdr: float | None = None, level: float | None = None
     ) -> pd.DataFrame:
-        """Which pairs a rule selects, as in :meth:`edges`: query by variable, true or false."""
-        included = self.inclusion_either.to_numpy()
-        known = None if np.isnan(included).any() else included
-        probability = self.sign_probability.to_numpy()
-        return self._frame(selection.select(probability, known, level=level, fdr=fdr, inclusion=inclusion))
+        """Which pairs a rule selects, as in :meth:`edges`: query by all variables, true or false."""
+        i, k = edge_table.once(np.ones(self.inclusion.shape))
+        sign, included = self.sign_probability.to_numpy()[i, k], self.inclusion.to_numpy()[i, k]
+        mask = np.zeros(self.inclusion.shape, dtype=bool)
+        mask[i, k] = selection.select(sign, included, probability=probability, fdr=fdr, level=level)
+        return self._frame(edge_table.mirrored(mask))
 
     def edges(
         self,
-        level: float | None = None,
+        probability: float | None = None,
         *,
         fdr: float | None = None,
-        inclusion: float | None = None,
+        level: float | None = None,
         all: bool = False,
+        detail: bool = False,
     ) -> pd.DataFrame:
-        """The edges between query and rest that a rule selects, surest first.
+        """The edges that a rule selects, those among the query variables included, surest first.
 
-        Without a rule, if the prior has exact zeros: edges with a probability of inclusion of at least 1/2, or of
-        less, if that makes the expected f-score larger and at most 30 % of the edges are expected to be false
-        (``markovblanket.posterior.selection.least_inclusion``); with a second look, the likelier end counts.
-        Without exact zeros: edges whose 95 % interval excludes zero.
+        Without a rule, if the prior has exact zeros: edges with a probability of at least 1/2, or of less, if that
+        makes the expected f-score larger and at most 30 % of the edges are expected to be false
+        (``markovblanket.posterior.selection.least_inclusion``). Without exact zeros: edges whose 95 % interval
+        excludes zero.
 
         Parameters
         ----------
-        level : float, optional
-            Select where the central credible interval at this level excludes zero.
+        probability : float, optional
+            Select edges whose probability is at least this.
         fdr : float, optional
-            Instead: the largest set whose mean local false sign rate, seen from the query's end, is at most this.
-            Where the prior has exact zeros, that bounds the expected share of edges that are not there or have the
-            other sign; where it has none, every weight has a sign, true zeros included, and only wrong signs are
-            counted.
-        inclusion : float, optional
-            Instead: those whose probability of inclusion is at least this; with a second look, at either end.
+            Instead: the largest set whose expected share of false edges, the mean of one minus the probability, is
+            at most this. A prior without exact zeros gives every pair a sign, and only wrong signs are counted:
+            the mean local false sign rate.
+        level : float, optional
+            Instead: edges whose central credible interval over all draws at this level excludes zero.
         all : bool
             Instead: every pair.
+        detail : bool
+            Whether to add the columns in the last paragraph below.
 
         Returns
         -------
         pandas.DataFrame
-            A row per edge: query, variable; mean ``weight``, ``sd``, and ``lower``, ``upper`` ends of the
-            central interval at ``level`` (or 95 %); ``partial_correlation`` (mean); ``sign_probability`` of the
-            likelier sign; ``inclusion`` (missing if the prior has no exact zero), and with a second look
-            ``inclusion_other``, the same from the variable's own end, for likely edges; ``rhat``, bulk ``ess`` and
-            ``ess_tail``, missing for an edge that is never included.
-            With a summary, R-hat is the plain one of half chains (else ArviZ's, rank-normalised), ESS is that of
-            the mean by batches, ``ess_tail`` is missing, and the interval is read off a histogram.
+            A row per edge, each pair once: ``query`` and ``variable``, its ends; the ``probability`` that it is
+            present; its ``partial_correlation`` if present, the posterior mean, with the ends ``lower`` and
+            ``upper`` of the central 95 % interval; the ``direction`` of that mean, + or -; the ``bayes_factor``
+            for presence, posterior odds over prior odds; ``rhat`` and bulk ``ess`` of the entry of the precision
+            matrix, zero where the edge is absent (both missing for an edge that is never present).
+
+            If the prior has no exact zeros, ``probability`` and ``bayes_factor`` are missing, and
+            ``sign_probability``, of the likelier sign, is added. With a summary, R-hat is the plain one of half
+            chains (else ArviZ's, rank-normalised), ESS is that of the mean by batches, and intervals are read off
+            a histogram.
+
+            With ``detail``: ``sign_probability``; ``coefficient``, the mean of ``-w_ij / w_ii``, of the regression
+            of the query variable on all others, standardised; ``precision``, the mean entry ``w_ij`` of the
+            precision matrix; ``partial_correlation_averaged``, the mean over all draws, zeros included; and
+            ``ess_tail``, missing with a summary.
         """
-        i, j = self._positions(all, level=level, fdr=fdr, inclusion=inclusion)
-        return self.edges_at(i, j, DEFAULT_LEVEL if level is None else level)
+        i, k = self._positions(all, probability=probability, fdr=fdr, level=level)
+        return self.edges_at(i, k, detail=detail)
 
-    def edges_at(self, i: Positions, j: Positions, level: float = DEFAULT_LEVEL) -> pd.DataFrame:
-        """The table of :meth:`edges` for any pairs: positions of query and of remaining variables."""
-        table = self._edges.table(i, j, level)
-        for name, matrix in (("inclusion", self.inclusion), ("inclusion_other", self.inclusion_other)):
-            if matrix is not None:
-                table.insert(table.columns.get_loc("rhat"), name, matrix.to_numpy()[i, j])
-        return edge_table.surest_first({"query": take(self.query, i), "variable": take(self.variables, j)}, table)
-
-    def query_edges(
-        self, level: float | None = None, *, fdr: float | None = None, all: bool = False
-    ) -> pd.DataFrame:
-        """The edges among the query variables, from ``W11``, which has no exact zeros; as :meth:`edges`."""
-        probability = edge_table.sign_probability_among(self.W11.values)
-        chosen = np.ones_like(probability, bool) if all else selection.select(probability, level=level, fdr=fdr)
-        return edge_table.among(self.query, self.W11.values, chosen, DEFAULT_LEVEL if level is None else level)
+    def edges_at(self, i: Positions, k: Positions, *, detail: bool = False) -> pd.DataFrame:
+        """The table of :meth:`edges` for any pairs: positions of query variables and among all variables."""
+        table = self._pairs.table(i, k)
+        names = self.names
+        table["query"], table["variable"] = take(names, i), take(names, k)
+        table["probability"] = self.inclusion.to_numpy()[i, k]
+        table["direction"] = edge_table.directions(table["partial_correlation"])
+        table["bayes_factor"] = self._bayes_factor(table["probability"].to_numpy())
+        sure = table["probability"].fillna(table["sign_probability"])
+        shown = (*edge_table.COLUMNS, *(edge_table.DETAILS if detail else self._sign_column))
+        return edge_table.surest_first(table, sure, "partial_correlation", "sd")[list(shown)]
 
     def blanket(
-        self, level: float | None = None, *, fdr: float | None = None, inclusion: float | None = None
+        self, probability: float | None = None, *, fdr: float | None = None, level: float | None = None
     ) -> dict[Any, list[Any]]:
-        """The selected neighbours of each query variable, surest first; rules are those of :meth:`edges`."""
-        edges = self.edges(level, fdr=fdr, inclusion=inclusion)
-        return {name: edges.loc[edges["query"] == name, "variable"].tolist() for name in self.query}
+        """The selected neighbours of each query variable, surest first; rules are those of :meth:`edges`.
+
+        Neighbours may be query variables themselves.
+        """
+        return edge_table.neighbours(self.query, self.edges(probability, fdr=fdr, level=level))
 
     def graph(
-        self, level: float | None = None, *, fdr: float | None = None, inclusion: float | None = None
+        self, probability: float | None = None, *, fdr: float | None = None, level: float | None = None
     ) -> nx.Graph:
         """The selected network, ready for GraphML; nodes say whether they are ``query``.
 
-        Edges among the query variables are included; with ``inclusion``, or without a rule, by 95 % intervals.
+        The ``weight`` of an edge is its partial correlation; rules are those of :meth:`edges`.
         """
-        inner = self.query_edges(level, fdr=fdr).rename(columns={"other": "variable"})
-        return edge_table.graph(self.query, pd.concat([self.edges(level, fdr=fdr, inclusion=inclusion), inner]))
+        return edge_table.graph(self.query, self.edges(probability, fdr=fdr, level=level))
 
     def groups(self, similar: float = 0.7, *, least: float = 0.01) -> pd.DataFrame:
         """Near-duplicates that share an edge, surest first, each with the probability that one of them has it.
@@ -279,11 +295,17 @@ class Posterior:
     # Summaries ----------------------------------------------------------------------------------------
 
     def summary(self, level: float = DEFAULT_LEVEL) -> pd.DataFrame:
-        """Mean, sd, interval, R-hat and ESS of ``W11``, of R2 and of the hyperparameters, a row each."""
-        return diagnostics.summarised(self.draws, level)
+        """Mean, sd, interval, R-hat and ESS of ``W11``, of R2 and of the hyperparameters, a row each.
+
+        If the prior has exact zeros, of the diagonal of ``W11``: its other entries are edges.
+        """
+        return diagnostics.summarised(self.draws, level, self._exact_zeros)
 
     def r2(self, level: float = DEFAULT_LEVEL) -> pd.DataFrame:
-        """Bayesian R2 of each query variable given the rest (Gelman, Goodrich, Gabry and Vehtari 2019)."""
+        """Bayesian R2 of each query variable given the rest (Gelman, Goodrich, Gabry and Vehtari 2019).
+
+        If every variable is a query variable, R2 given all others.
+        """
         return describe(stacked(diagnostics.r2(self.draws)), level).set_index(pd.Index(self.query, name="query"))
 
     def diagnostics(self, *, all: bool = False) -> Diagnostics:
@@ -301,14 +323,17 @@ class Posterior:
 
     def to_inference_data(self) -> Any:
         """ArviZ's container: ``InferenceData`` up to ArviZ 0.2x, ``xarray.DataTree`` from 1.0 on."""
-        return summaries.inference_data({"posterior": self.draws, "sample_stats": self.effort})
+        empty = [name for name, array in self.draws.data_vars.items() if not array.size]
+        draws = self.draws.drop_vars(empty) if self.variables else self.draws.drop_dims("variable")
+        return summaries.inference_data({"posterior": draws, "sample_stats": self.effort})
 
     # Prediction ---------------------------------------------------------------------------------------
 
     @cached_property
     def coefficients(self) -> pd.DataFrame:
         """Posterior mean of ``-U W12``: the regression of the standardised query on the standardised rest."""
-        return self._frame(self._edges.coefficients)
+        coefficients = edge_table.rest_coefficients(self.draws, self.streams)
+        return pd.DataFrame(coefficients, index=self.query, columns=self.variables)
 
     def predict(self, new: Any, *, draws: int = 1000, seed: int | None = None) -> Prediction:
         """The query variables of new rows, given what is known of their remaining variables.
@@ -323,6 +348,8 @@ class Posterior:
         seed : int, optional
             For reproducible draws.
         """
+        if not self.variables:
+            raise ValueError("there are no other variables to predict from: every variable is a query variable")
         with one_thread:  # as in the chains: the last bits must not depend on the number of cores
             return self._fit.predict_rows(np.random.default_rng(checked_seed(seed)), new, draws)
 
@@ -389,35 +416,52 @@ class Posterior:
 
     def datasets(self) -> dict[str, xr.Dataset]:
         """The data sets of which this posterior is made, by name."""
-        streams = {} if self.streams is None else {"streams": self.streams}
-        looked = {} if self.inclusion_other is None else {"looked": edge_table.as_dataset(self.inclusion_other)}
-        return {"draws": self.draws, "effort": self.effort, **self.observed.to_datasets(), **streams, **looked}
+        optional = {"streams": self.streams, "averages": self.averages}
+        present = {name: group for name, group in optional.items() if group is not None}
+        return {"draws": self.draws, "effort": self.effort, **self.observed.to_datasets(), **present}
 
     # Inside -------------------------------------------------------------------------------------------
 
     @cached_property
-    def _edges(self) -> edge_table.EdgeStatistics:
-        return edge_table.edge_statistics(self.draws, self.streams)
+    def _pairs(self) -> edge_table.AllPairs:
+        return edge_table.all_pairs(self.draws, self.streams)
 
-    def _positions(self, all: bool, **rule: float | None) -> Any:
-        """Rows and columns of the edges that a rule selects, or of all."""
-        return np.nonzero(np.ones(self.sign_probability.shape) if all else self.selected(**rule).to_numpy())
+    @cached_property
+    def _exact_zeros(self) -> bool:
+        """Whether the prior has exact zeros, by its settings or by the draws."""
+        return bool(self.settings.get("prior", {}).get("exact_zeros", False) or (self._pairs.nonzero < 1).any())
+
+    @property
+    def _sign_column(self) -> tuple[str, ...]:
+        """The column that stands in for the probability of an edge if the prior has no exact zeros."""
+        return () if self._exact_zeros else ("sign_probability",)
+
+    def _bayes_factor(self, probability: Array) -> Array:
+        """Bayes factors for presence; a share of N draws is taken to be half a draw away from 0 and 1."""
+        half = 0.5 / (self.draws.sizes["chain"] * self.draws.sizes["draw"])
+        inside = np.clip(probability, half, 1 - half) if self.averages is None else probability
+        return edge_table.bayes_factor(inside, self.settings.get("prior", {}).get("expected_inclusion"))
+
+    def _positions(self, all: bool, **rule: float | None) -> tuple[Positions, Positions]:
+        """Positions of the pairs that a rule selects, or of all, each pair once."""
+        return edge_table.once(np.ones(self.inclusion.shape) if all else self.selected(**rule).to_numpy())
 
     def _frame(self, values: Any) -> pd.DataFrame:
-        """A matrix like ``W12`` with its names."""
-        return pd.DataFrame(values, index=self.query, columns=self.variables)
+        """A matrix of pairs with its names."""
+        return pd.DataFrame(values, index=self.query, columns=self.names)
 
     @cached_property
     def _diagnosed(self) -> Diagnostics:
         return self._diagnose(False)
 
     def _diagnose(self, all: bool) -> Diagnostics:
-        i, j = self._positions(all)
-        included = self._edges.nonzero[i, j] > 0
-        i, j = i[included], j[included]
-        names = map(edge_name, take(self.query, i), take(self.variables, j))
-        quality = self._edges.quality(i, j).set_axis(list(names))
-        return diagnose(diagnostics.reported(self.draws), quality, self.effort, self.settings.get("solver"))
+        i, k = self._positions(all)
+        included = self._pairs.nonzero[i, k] > 0
+        i, k = i[included], k[included]
+        names = map(edge_name, take(self.names, i), take(self.names, k))
+        quality = self._pairs.quality(i, k).set_axis(list(names))
+        reported = diagnostics.reported(self.draws, self._exact_zeros)
+        return diagnose(reported, quality, self.effort, self.settings.get("solver"))
 
     @cached_property
     def _card(self) -> str:
@@ -428,21 +472,25 @@ class Posterior:
     def _asked(self, edges: int) -> tuple[str, list[str]]:
         """The question, and its facts: how many edges of how many, the data, the model, the chains."""
         sizes, table = self.draws.sizes, self.observed.table
+        p, q = sizes["query"], sizes["variable"]
+        possible = p * q + p * (p - 1) // 2
         missing = sum(row["missing"] for row in table.describe())
         kept = "" if self.streams is None else f", kept {edge_table.kept_where(self.draws)}"
         facts = [
-            f"{edges:,} of {sizes['query'] * sizes['variable']:,} possible edges selected",
+            f"{edges:,} of {possible:,} possible edges selected",
             f"{self.settings.get('data', {}).get('n', table.n):,} rows",
             f"{missing:,} cells missing" if missing else "",
-            f"{sizes['variable']:,} other variables",
+            f"{q:,} other variables" if q else "",
             f"{self.settings['prior']['name']} prior" if "prior" in self.settings else "",
             f"{sizes['chain']} chains of {sizes['draw']:,} draws{kept}",
         ]
-        return f"Markov blanket of {html.listed(self.query)}", [fact for fact in facts if fact]
+        title = f"Markov blanket of {html.listed(self.query)}" if q else f"Network of {p:,} variables"
+        return title, [fact for fact in facts if fact]
 
     @property
     def _fit(self) -> Fit:
-        beta = self.coefficients.to_numpy() if self.observed.margins == "gaussian" else None
+        known = self.variables and self.observed.margins == "gaussian"
+        beta = self.coefficients.to_numpy() if known else None
         return Fit(self.W11.values, self.W12, self.observed, beta)
 
 
@@ -450,5 +498,5 @@ def load(path: str | Path) -> Posterior:
     """Read back what :meth:`Posterior.save` wrote."""
     groups, settings = storage.read(Path(path))
     observed = Observed.from_datasets(groups["table"], groups["latent"])
-    other = edge_table.as_frame(groups["looked"]) if "looked" in groups else None
-    return Posterior(groups["draws"], groups["effort"], observed, settings, groups.get("streams"), other)
+    optional = groups.get("streams"), groups.get("averages")
+    return Posterior(groups["draws"], groups["effort"], observed, settings, *optional)

@@ -14,9 +14,8 @@ import pandas as pd
 import xarray as xr
 
 from markovblanket.contracts import Array
-from markovblanket.model.copula.new_rows import SWEEPS_OF_FIRST_DRAW, SWEEPS_PER_DRAW, Completion, Rows
+from markovblanket.model.copula.new_rows import SWEEPS_OF_FIRST_DRAW, SWEEPS_PER_DRAW, Completion, Rows, of_query
 from markovblanket.model.copula.transforms import Steps
-from markovblanket.model.scatter import rest_degrees, rest_ridge
 from markovblanket.posterior.observed import Observed, Sample
 from markovblanket.posterior.summaries import describe, describe_levels, level_numbers
 from markovblanket.tables.columns import Column
@@ -143,7 +142,8 @@ class Fit:
         drawn = [j for j, name in enumerate(names) if name not in observed.fixed_scales]
         moving = np.isin(np.arange(len(names)), list(observed.moving_rest)) | np.isnan(values).any(axis=0)
         K, J, X2 = np.flatnonzero(~moving), np.flatnonzero(moving), observed.start.X2
-        completion = Completion(X2[:, K], K, J, rest_degrees(*X2.shape), rest_ridge(*X2.shape))
+        prior = observed.rest_prior
+        completion = Completion(X2[:, K], K, J, prior.degrees + len(X2) - 1, prior.ridge)
         lower, upper = self._known(values)
         x: Array = np.zeros(values.shape)
         for k, sample in enumerate(samples):
@@ -216,8 +216,10 @@ def _checks_at_sample(
     """Yield query variable, check, its value in the observed rows, and that in rows drawn from the model."""
     observed = fit.observed
     W11, W12 = fit.matrices(sample)
-    columns, sd = observed.columns_at(sample), np.sqrt(np.diag(np.linalg.inv(W11)))
-    means = columns.X2 @ coefficients(W11, W12).T
+    columns = observed.columns_at(sample)
+    means, sd = of_query(W11, W12, columns)  # if there are no other variables: given all of the query
+    if W12.shape[1]:
+        means, sd = columns.X2 @ coefficients(W11, W12).T, np.sqrt(np.diag(np.linalg.inv(W11)))
     scales = observed.scales(rng, sample, observed.table.query)
     for i, (name, scale) in enumerate(zip(observed.table.query, scales, strict=True)):
         z, noise, mean = (columns.X1[:, i] - means[:, i]) / sd[i], rng.standard_normal(len(means)), means[:, i]

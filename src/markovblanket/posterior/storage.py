@@ -19,11 +19,11 @@ from markovblanket.chains.zarr_store import ATTRIBUTES
 
 SETTINGS = "settings.json"
 GROUPS = ("draws", "effort", "table", "latent")
-OPTIONAL = ("streams", "looked")
+OPTIONAL = ("streams", "averages")
 DRAWS = "draws.zarr"
 ON_DISK = ("W12", "W22_diagonal")
 # What this version reads and writes.
-FORMAT = 5
+FORMAT = 6
 
 
 def write(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, Any]) -> None:
@@ -118,7 +118,7 @@ def _unseal(path: Path) -> None:
 def complete(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, Any]) -> xr.Dataset:
     """Make a saved posterior of a folder of draws; ``groups`` add names and small draws to it.
 
-    What was learned after them has to be added anew. Returns the draws, opened where they are.
+    Returns the draws, opened where they are.
     """
     _unseal(path)
     for name in set(OPTIONAL) - set(groups):
@@ -127,14 +127,6 @@ def complete(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str
     _write_groups(path, {name: group for name, group in groups.items() if name != "draws"})
     write_settings(path, settings)
     return _open_draws(path)
-
-
-def add(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, Any]) -> None:
-    """Add groups to a saved posterior, and write its settings again."""
-    path = path.resolve()
-    _unseal(path)
-    _write_groups(path, {name: group for name, group in groups.items() if not (path / f"{name}.zarr").exists()})
-    write_settings(path, settings)
 
 
 def _open_draws(path: Path) -> xr.Dataset:

@@ -77,11 +77,6 @@ def level_numbers(column: Column) -> Array:
     return np.full(len(numbers), np.nan) if words else np.array(numbers, dtype=float)
 
 
-def likelier(edges: pd.DataFrame) -> pd.Series:
-    """Return the inclusion probability by which edges are selected: the larger one after a second look."""
-    return edges[[name for name in ("inclusion", "inclusion_other") if name in edges]].max(axis=1)
-
-
 # Convergence ------------------------------------------------------------------------------------------
 
 

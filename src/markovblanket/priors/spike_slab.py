@@ -11,6 +11,7 @@ import numpy as np
 from markovblanket.contracts import Array, ChainState, Hyper, RowLaw, Scatter, SolveInfo, Solver
 from markovblanket.priors import spike_slab_sweep
 from markovblanket.priors.scale_mixture import LEAST_SHAPE, ScaleMixture, draw_common_factor
+from markovblanket.priors.spike_slab_sweep import Indices
 
 # Budget of multiplications for the passes over the entries in one sweep. A pass takes p q m; one is always made.
 MOST_MULTIPLICATIONS = 600_000
@@ -71,8 +72,7 @@ class SpikeSlab(ScaleMixture):
 
     def start(self, rng: np.random.Generator, p: int, q: int) -> tuple[Array, Hyper]:
         """Draw initial scales: hardly any to a few neighbours per query variable, and a narrow to wide slab."""
-        inclusion = self.inclusion or min(0.5, math.exp(rng.uniform(-2, 2)) / q)
-        slab = self.slab or self.rate / self.shape * math.exp(rng.uniform(-1, 1))
+        inclusion, slab = self.start_hyper(rng, q)
         return slab * (rng.random((p, q)) < inclusion), self._hyper(inclusion, slab)
 
     def draw_cross(
@@ -83,11 +83,8 @@ class SpikeSlab(ScaleMixture):
         In small problems up to three such passes are made; they take less time than the rest of a sweep.
         """
         odds, slab = self.zero_law(state.hyper)
-        U, FT = np.linalg.inv(state.W11), np.ascontiguousarray(scatter.F.T)
-        W21, a = state.W12.T.copy(order="C"), 1.0 + scatter.column_sizes
-        R = scatter.Y + U @ scatter.times_factor(state.W12)
-        changes = spike_slab_sweep.sweep(rng, W21, U, R, FT, a, odds, slab, passes(len(U), *FT.shape))
-        return W21.T.copy(order="C"), SolveInfo(changes)
+        rows, U = np.arange(len(state.W11)), np.linalg.inv(state.W11)
+        return draw_rows(rng, state.W12, U, scatter, np.full(len(rows), odds), np.full(len(rows), slab), rows)
 
     def zero_law(self, hyper: Hyper) -> tuple[float, float]:
         """Return the prior log-odds of an edge, and the variance ``slab`` of its entry."""
@@ -96,12 +93,30 @@ class SpikeSlab(ScaleMixture):
 
     def draw_scales(self, rng: np.random.Generator, W12: Array, hyper: Hyper) -> tuple[Array, Hyper]:
         """Draw ``inclusion | W12``, a beta, and ``slab | W12``, an inverse gamma; ``t`` is ``slab`` or 0."""
-        edges = np.count_nonzero(W12)
-        gaps = (self.gaps or W12.shape[1]) + W12.size - edges
-        inclusion = self.inclusion or min(rng.beta(self.edges + edges, gaps), LARGEST_INCLUSION)
-        rate = self.rate + 0.5 * float(np.vdot(W12, W12))
-        slab = self.slab or rate / rng.gamma(self.shape + 0.5 * edges)
+        edges, squares = np.count_nonzero(W12), float(np.vdot(W12, W12))
+        inclusion, slab = self.draw_hyper(rng, edges, W12.size, squares, W12.shape[1])
         return slab * (W12 != 0), self._hyper(inclusion, slab)
+
+    def draw_hyper(
+        self, rng: np.random.Generator, edges: int, pairs: int, squares: float, variables: int
+    ) -> tuple[float, float]:
+        """Draw ``(inclusion, slab)`` given ``edges`` nonzero entries among ``pairs``, and their sum of ``squares``.
+
+        ``variables`` takes the place of ``gaps`` if that is not given.
+        """
+        gaps = (self.gaps or variables) + pairs - edges
+        inclusion = self.inclusion or min(rng.beta(self.edges + edges, gaps), LARGEST_INCLUSION)
+        slab = self.slab or (self.rate + 0.5 * squares) / rng.gamma(self.shape + 0.5 * edges)
+        return float(inclusion), float(slab)
+
+    def start_hyper(self, rng: np.random.Generator, variables: int) -> tuple[float, float]:
+        """Draw an over-dispersed ``(inclusion, slab)`` for the start of a chain."""
+        inclusion = self.inclusion or min(0.5, math.exp(rng.uniform(-2, 2)) / max(variables, 1))
+        return inclusion, self.slab or self.rate / self.shape * math.exp(rng.uniform(-1, 1))
+
+    def expected_inclusion(self, variables: int) -> float:
+        """Return the prior probability of an edge, averaged over the hyperprior if it is learned."""
+        return self.inclusion or self.edges / (self.edges + (self.gaps or variables))
 
     def draw_factor(
         self, rng: np.random.Generator, hyper: Hyper, linear: float, quadratic: float
@@ -133,6 +148,16 @@ class SpikeSlab(ScaleMixture):
     def _hyper(self, inclusion: float, slab: float) -> Hyper:
         learned = {"inclusion": (self.inclusion, inclusion), "slab": (self.slab, slab)}
         return {name: float(value) for name, (given, value) in learned.items() if given is None}
+
+
+def draw_rows(
+    rng: np.random.Generator, W12: Array, U: Array, scatter: Scatter, odds: Array, slab: Array, rows: Indices
+) -> tuple[Array, SolveInfo]:
+    """Draw some rows of ``W12`` entry by entry, with odds and slab of each row; return all of it, and what it cost."""
+    FT, W21, a = np.ascontiguousarray(scatter.F.T), W12.T.copy(order="C"), 1.0 + scatter.column_sizes
+    R = scatter.Y + U @ scatter.times_factor(W12)
+    changes = spike_slab_sweep.sweep(rng, W21, U, R, FT, a, odds, slab, rows, passes(len(rows), *FT.shape))
+    return W21.T.copy(order="C"), SolveInfo(changes)
 
 
 def passes(p: int, q: int, m: int) -> int:

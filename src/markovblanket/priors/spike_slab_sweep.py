@@ -1,10 +1,10 @@
 """Compiled draws of ``W12`` under a spike-and-slab prior, one entry at a time, with one pass over the data.
 
-An entry is zero, or normal with variance v; ``odds`` is the prior log-odds that it is not zero. With ``w_ij``
-integrated out, given all else (``a_j = 1 + |f_j|^2``, ``R = Y + U W12 F'`` and ``S12 = Y F``)::
+An entry is zero, or normal with variance v; ``odds`` is the prior log-odds that it is not zero. Both have an entry
+per row. With ``w_ij`` integrated out, given all else (``a_j = 1 + |f_j|^2``, ``R = Y + U W12 F'``, ``S12 = Y F``)::
 
     h = u_ii a_j + 1/v        b = -( R_i . f_j + (U W12)_ij - u_ii a_j w_ij )
-    log-odds = odds - 1/2 log(v h) + 1/2 b^2 / h        if it becomes nonzero: w_ij ~ N(b/h, 1/h)
+    log-odds = odds_i - 1/2 log(v h) + 1/2 b^2 / h      if it becomes nonzero: w_ij ~ N(b/h, 1/h)
 
 An entry that was not zero and remains so keeps its value: the decision did not depend on it, so its conditional
 distribution is unchanged; it is drawn again with the others of its row (:func:`redraw`).
@@ -47,23 +47,25 @@ def sweep(
     R: Array,
     FT: Array,
     a: Array,
-    odds: float,
-    v: float,
+    odds: Array,
+    v: Array,
+    rows: Indices,
     passes: int,
     rare: float = RARE_PROBABILITY,
 ) -> int:
-    """Update ``W12`` by ``passes`` passes: visit every entry, relocate a nonzero one, redraw all nonzero entries.
+    """Update ``W12`` by ``passes`` passes: visit the entries of ``rows``, relocate an entry, redraw all nonzero ones.
 
     In one compiled function, because passing a generator to it takes as long as a pass over a small problem.
-    ``W21`` and ``R`` change in place. Returns the number of entries that the visits changed.
+    ``W21`` and ``R`` change in place. Returns the number of entries that the visits changed. Any choice of rows
+    that does not depend on the state leaves the distribution invariant.
     """
     changes = 0
     for _ in range(passes):
-        changes += visit(rng, W21, U, R, FT, a, odds, v, rare)
+        changes += visit(rng, W21, U, R, FT, a, odds, v, rows, rare)
         edges = count(W21)
         if edges:
             j, i = find(W21, int(rng.integers(0, edges)))
-            relocate(rng, W21, U, R, FT, a, v, i, j)
+            relocate(rng, W21, U, R, FT, a, v[i], i, j)
             redraw(rng, W21, U, R, FT, v)
     return changes
 
@@ -98,40 +100,47 @@ def visit(
     R: Array,
     FT: Array,
     a: Array,
-    odds: float,
-    v: float,
+    odds: Array,
+    v: Array,
+    rows: Indices,
     rare: float = RARE_PROBABILITY,
 ) -> int:
-    """Draw whether each entry is zero, in turn, given all others; return the number of changed entries.
+    """Draw whether each entry of ``rows`` is zero, in turn, given all others; return the number of changed entries.
 
     ``W21`` (q x p) and ``R`` (p x m) change in place. ``FT`` is ``F'``, q x m, with contiguous rows.
     """
     (q, p), limits = W21.shape, rare_below(U, a.min(), odds, v, rare)
-    uw, changes, wait = np.zeros(p), 0, waiting_time(rng, rare)
+    uw, changes, gathered, wait = np.zeros(p), 0, -1, waiting_time(rng, rare)
+    RT, u = np.empty((FT.shape[1], len(rows))), np.empty(len(rows))
     for first in range(0, q, BLOCK_COLUMNS):
         block = FT[first : first + BLOCK_COLUMNS]
-        products = np.dot(block, R.T)
+        if gathered != changes:
+            gather(R, rows, RT)
+            gathered = changes
+        products = np.dot(block, RT)
         for k in range(len(block)):
             w, before = W21[first + k], changes
-            if wait >= p and calm(w, products[k], limits):
-                wait -= p
+            if wait >= len(rows) and calm(w, products[k], rows, limits):
+                wait -= len(rows)
                 continue
             multiply(uw, U, w)
-            for i in range(p):
+            for row, i in enumerate(rows):
                 c = U[i, i] * a[first + k]
-                b, h, new = c * w[i] - products[k, i] - uw[i], c + 1.0 / v, 0.0
+                b, h, new = c * w[i] - products[k, row] - uw[i], c + 1.0 / v[i], 0.0
                 if b * b >= limits[i]:
-                    new = draw_entry(rng, w[i], b, h, odds, v, 1.0)
+                    new = draw_entry(rng, w[i], b, h, odds[i], v[i], 1.0)
                 elif wait > 0:
                     wait -= 1
                 else:
                     wait = waiting_time(rng, rare)
-                    new = draw_entry(rng, w[i], b, h, odds, v, rare)
+                    new = draw_entry(rng, w[i], b, h, odds[i], v[i], rare)
                 if new != w[i]:
                     if changes == before:
                         gram = np.dot(block[k:], block[k])  # earlier columns are not needed any more
                     shift(R, new - w[i], U[i], block[k])
-                    shift(products[k:], new - w[i], gram, U[i])
+                    for other in range(len(rows)):
+                        u[other] = U[i, rows[other]]
+                    shift(products[k:], new - w[i], gram, u)
                     uw += (new - w[i]) * U[i]
                     w[i] = new
                     changes += 1
@@ -139,19 +148,33 @@ def visit(
 
 
 @njit(cache=True)
-def calm(w: Array, product: Array, limits: Array) -> bool:
-    """Return whether a variable has no edge and is almost certain to stay without one."""
-    for i in range(len(w)):  # noqa: SIM110 (compiled: a loop)
-        if w[i] != 0.0 or product[i] * product[i] >= limits[i]:
+def gather(R: Array, rows: Indices, RT: Array) -> None:
+    """Write some rows of R to the columns of RT."""
+    for row in range(len(rows)):
+        for k in range(R.shape[1]):
+            RT[k, row] = R[rows[row], k]
+
+
+@njit(cache=True)
+def calm(w: Array, product: Array, rows: Indices, limits: Array) -> bool:
+    """Return whether a variable has no edge to the rows and is almost certain to stay without one."""
+    for i in range(len(w)):
+        if w[i] != 0.0:  # an entry of another row counts, too: it is part of U W12
+            return False
+    for row in range(len(rows)):  # noqa: SIM110 (compiled: a loop)
+        if product[row] * product[row] >= limits[rows[row]]:
             return False
     return True
 
 
 @njit(cache=True)
-def rare_below(U: Array, a: float, odds: float, v: float, rare: float) -> Array:
+def rare_below(U: Array, a: float, odds: Array, v: Array, rare: float) -> Array:
     """Return, per row, the ``b^2`` below which the probability is below ``rare``; ``a`` is the least ``a_j``."""
-    h = np.diag(U) * a + 1.0 / v
-    return 2 * h * (math.log(rare / (1 - rare)) - odds + 0.5 * np.log(v * h)) if rare > 0.0 else np.zeros(len(U))
+    limits = np.zeros(len(U))
+    for i in range(len(U) if rare > 0.0 else 0):
+        h = U[i, i] * a + 1.0 / v[i]
+        limits[i] = 2 * h * (math.log(rare / (1 - rare)) - odds[i] + 0.5 * math.log(v[i] * h))
+    return limits
 
 
 @njit(cache=True)
@@ -195,7 +218,7 @@ def relocate(
 
 
 @njit(cache=True)
-def redraw(rng: np.random.Generator, W21: Array, U: Array, R: Array, FT: Array, v: float) -> None:
+def redraw(rng: np.random.Generator, W21: Array, U: Array, R: Array, FT: Array, v: Array) -> None:
     """Draw the nonzero entries J of each row from ``N(H^-1 b, H^-1)``, ``H = u_ii (I + F_J'F_J) + I/v``.
 
     Zeros stay zero. Drawn one at a time, entries of correlated variables would move slowly.
@@ -203,7 +226,7 @@ def redraw(rng: np.random.Generator, W21: Array, U: Array, R: Array, FT: Array, 
     for i in range(len(U)):
         row = neighbours_of(W21, i)
         for first in range(0, len(row), MOST_DRAWN_TOGETHER):
-            redraw_together(rng, W21, U, R, FT, v, i, row[first : first + MOST_DRAWN_TOGETHER])
+            redraw_together(rng, W21, U, R, FT, v[i], i, row[first : first + MOST_DRAWN_TOGETHER])
 
 
 @njit(cache=True)

@@ -53,16 +53,9 @@ def asked(posterior: Posterior) -> dict[str, Any]:
         "margins": MARGINS.get(posterior.observed.margins, posterior.observed.margins)
         if posterior.observed.table.n
         else "a scatter matrix, taken as given",
-        "second_look": second_look(posterior),
         "chains": sizes["chain"],
         "draws": sizes["draw"],
     }
-
-
-def second_look(posterior: Posterior) -> int:
-    """The number of variables at which a second look was taken."""
-    other = posterior.inclusion_other
-    return 0 if other is None else int(other.notna().any(axis=0).sum())
 
 
 def data(posterior: Posterior) -> dict[str, Any] | None:

@@ -49,7 +49,7 @@ def usual(posterior: Posterior, rule: str) -> float:
     """The threshold of the default rule, at which the slider starts, not always a whole number of per cent."""
     if rule == "level":
         return selection.DEFAULT_LEVEL
-    return selection.least_inclusion(posterior.inclusion_either.to_numpy())
+    return selection.least_inclusion(posterior.inclusion.to_numpy())
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class Slider:
     @classmethod
     def of(cls, posterior: Posterior) -> Slider:
         """The slider of a posterior: by inclusion if the prior has exact zeros, else by credibility level."""
-        included = posterior.inclusion_either.to_numpy()
+        included = posterior.inclusion.to_numpy()
         if np.isnan(included).any():
             rule, sure, floor = "level", posterior.sign_probability.to_numpy(), 50
         else:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 from scipy.special import gammaln, kve
 
 from markovblanket.contracts import Array
@@ -69,6 +70,42 @@ def draw(
     offsets = _draw_log(rng, _Envelope.of(alpha, order), math.prod(np.atleast_1d(1 if size is None else size)))
     x = np.exp(offsets) * ((order + norm) / a)
     return x[0] if size is None else x.reshape(size)
+
+
+@njit(cache=True, nogil=True)
+def draw_positive_order(rng: np.random.Generator, order: float, a: float, b: float) -> float:
+    """Draw one number as :func:`draw` does, in compiled code, for ``order > 0``, ``a > 0`` and ``b >= 0``.
+
+    The logarithm is drawn by rejection from a flat top with tangents as tails, which lie above a log-concave
+    density wherever they touch it; here 1.3 standard deviations, by its curvature, from the mode.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = [draw_positive_order(rng, 50.0, 100.0, 0.0) for _ in range(10_000)]  # a gamma distribution, mean 1
+    >>> bool(abs(np.mean(x) - 1.0) < 0.01)
+    True
+    """
+    mode = math.log((order + math.sqrt(order * order + a * b)) / a)
+    up, down = 0.5 * a * math.exp(mode), 0.5 * b * math.exp(-mode)
+    reach = 1.3 / math.sqrt(up + down)
+    grow, shrink = math.exp(reach), math.exp(-reach)
+    rise = order - up * shrink + down * grow  # slopes of the log density, left and right of the mode
+    fall = -(order - up * grow + down * shrink)
+    left = reach + (up * (1.0 - shrink) + down * (1.0 - grow) - order * reach) / rise
+    right = reach + (up * (1.0 - grow) + down * (1.0 - shrink) + order * reach) / fall
+    while True:
+        place, height = rng.random() * (left + right + 1.0 / rise + 1.0 / fall) - left, 0.0
+        if place > right:
+            inside = rng.standard_exponential()
+            if place > right + 1.0 / fall:
+                place, height = -left - inside / rise, -inside
+            else:
+                place, height = right + inside / fall, -inside
+        lower = order * place + up * (1.0 - math.exp(place)) + down * (1.0 - math.exp(-place))
+        if -rng.standard_exponential() < lower - height:
+            return math.exp(mode + place)
 
 
 def log_density(x: npt.ArrayLike, order: float, a: float, b: float) -> Array:

@@ -1,7 +1,7 @@
 """Contributions of the fixed columns of the rest to the scatter and to ``W22``, computed once.
 
 J are the moving columns, K the fixed ones; ``A = S22 + r I`` here, with the ridge r of ``W22.1``, and the columns
-of ``Q`` are an orthonormal basis of the span of those of ``X_K``.
+of ``Q`` are an orthonormal basis of the span of those of ``X_K``. All columns are centred.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from scipy import linalg
 
 from markovblanket.contracts import Array
+from markovblanket.model.rest_prior import RestPrior
 from markovblanket.model.scatter import Factored, inverse_diagonal
 from markovblanket.tables.columns import spans
 
@@ -22,11 +23,16 @@ Indices = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Fixed:
-    """Initial columns ``X2``, the positions J of those that move, and the ridge r."""
+    """Initial columns ``X2``, the positions J of those that move, and the prior of ``W22.1``."""
 
     X2: Array
     J: Indices
-    r: float
+    prior: RestPrior
+
+    @property
+    def r(self) -> float:
+        """The ridge of the prior of ``W22.1``."""
+        return self.prior.ridge
 
     def inverse_diagonal(self, X_J: Array) -> Array:
         """Return ``diag(A^-1)``, by blocks: with ``P = A_KK^-1 A_KJ`` and the Schur complement of ``A_KK``."""
@@ -45,16 +51,16 @@ class Fixed:
         return self.r * np.eye(X_J.shape[1]) + X_J.T @ X_J - QX.T @ (weight[:, None] * QX)
 
     def row_inverse(self, X_J: Array) -> Array:
-        """Return ``(r I + X2 X2')^-1``; the part of the fixed columns is computed once."""
+        """Return ``(r I + X2 X2')^-1`` on the centred vectors; the part of the fixed columns is computed once."""
         MX = self._without_moving @ X_J
         schur = self.schur(X_J, self.basis.T @ X_J)
         return self._without_moving - self.r * MX @ np.linalg.solve(schur, MX.T)
 
     @cached_property
     def _without_moving(self) -> Array:
-        """Inverse without the moving columns, ``(r I + X_K X_K')^-1 = (I - H) / r``."""
+        """Inverse without the moving columns, ``(r I + X_K X_K')^-1 = (I - H) / r``, on the centred vectors."""
         Q, weight = self.hat
-        return (np.eye(len(Q)) - (Q * weight) @ Q.T) / self.r
+        return (np.eye(len(Q)) - 1.0 / len(Q) - (Q * weight) @ Q.T) / self.r
 
     @cached_property
     def _inverse_diagonal_K(self) -> Array:
@@ -138,6 +144,11 @@ class MovingScatter(Factored):
     Y: Array
     fixed: Fixed
     X_J: Array
+
+    @property
+    def rest_prior(self) -> RestPrior:
+        """Prior of ``W22.1``, which does not change when columns move."""
+        return self.fixed.prior
 
     @cached_property
     def S12(self) -> Array:

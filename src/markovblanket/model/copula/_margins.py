@@ -9,6 +9,7 @@ cells without levels stay fixed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -124,9 +125,10 @@ def _end_to_end(parts: list[Indices]) -> tuple[Indices, Indices]:
 
 @njit(cache=True)
 def draw(rng: np.random.Generator, X: Array, linear: Array, W: Array, moving: Moving) -> None:
-    """Draw the moving columns of X in turn, in place: ``x_k ~ N(-(linear_k + X_-k w_-k) / w_kk, 1 / w_kk)``.
+    """Draw the moving columns of X in turn, in place: ``x_k ~ N(a - (linear_k + X_-k w_-k) / w_kk, 1 / w_kk)``.
 
-    Rows of X have precision W and linear terms ``linear``; the margins constrain the cells.
+    Rows of X have precision W and linear terms ``linear``; the margins constrain the cells. The intercept a of a
+    column has a flat prior and is drawn before its cells.
 
     Parameters
     ----------
@@ -149,7 +151,9 @@ def draw(rng: np.random.Generator, X: Array, linear: Array, W: Array, moving: Mo
     for m, k in enumerate(moving.places):
         rows = moving.rows[moving.first_row[m] : moving.first_row[m + 1]]
         edges = moving.edges[moving.first_edge[m] : moving.first_edge[m + 1]]
-        mean = X[:, k] - (linear[:, k] + np.dot(X, W[k])) / W[k, k]
+        residual = (linear[:, k] + np.dot(X, W[k])) / W[k, k]
+        intercept = residual.mean() + rng.standard_normal() / math.sqrt(len(X) * W[k, k])
+        mean = X[:, k] - residual + intercept
         X[:, k] = draw_column(rng, X[:, k].copy(), mean, W[k, k] ** -0.5, rows, edges, moving.unit[m])
 
 
@@ -159,7 +163,8 @@ def draw_column(
 ) -> Array:
     """Return the column with its missing cells drawn; then the cells of levels and their cut points, if any.
 
-    If ``unit``, a column with levels is finally scaled to mean square 1.
+    A column with levels is finally centred, since its order does not determine its mean, and, if ``unit``, scaled
+    to mean square 1.
     """
     x = x.copy()
     for i in rows[: edges[0]]:
@@ -171,6 +176,7 @@ def draw_column(
     cells = _cut_points.move(rng, cells, mean, sd, begins)
     for k, i in enumerate(observed):
         x[i] = cells[k]
+    x -= np.mean(x)
     return x / np.sqrt(np.mean(x * x)) if unit else x
 
 

@@ -11,18 +11,21 @@ fixed ones::
     W22.1_JJ ~ Wishart_d(rest_degrees, (A_JJ - A_JK A_KK^-1 A_KJ)^-1)
     W22.1_JK | W22.1_JJ  has mean -W22.1_JJ A_JK A_KK^-1 and row covariance W22.1_JJ, column covariance A_KK^-1
 
-where ``A = X2'X2 + r I`` with r by :func:`markovblanket.model.scatter.rest_ridge`. Only the n x d matrix
-``X_K W22.1_KJ`` is needed, and it is drawn in the space of the rows: with ``H = X_K A_KK^-1 X_K'`` it is
+where ``A = X2'X2 + r I``, r the ridge of the prior of ``W22.1``. Only the n x d matrix ``X_K W22.1_KJ`` is needed,
+and it is drawn in the space of the rows: with ``H = X_K A_KK^-1 X_K'`` it is
 ``-H X_J W_JJ + H^1/2 Z chol(W_JJ)'``. Only two thin products depend on q.
 
 With fewer than 2 q rows, missing cells of the rest would hardly move given ``W22.1``, so it is integrated out for
 them (:mod:`markovblanket.model.copula._missing_cells`).
+
+The means of the columns are unknown and have a flat prior. They are integrated out: the scatter is that of the
+centred columns, with n - 1 in place of n, and the intercept of a column is drawn before its cells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -30,7 +33,6 @@ import numpy as np
 
 from markovblanket.contracts import Array, ChainState, Columns
 from markovblanket.model.copula import _margins, _missing_cells
-from markovblanket.model.copula._edge_moves import Hopping
 from markovblanket.model.copula._fixed_columns import Fixed, MovingScatter
 from markovblanket.model.copula._margins import (
     Gaps,
@@ -41,7 +43,8 @@ from markovblanket.model.copula._margins import (
     moving_column,
     normal_scores,
 )
-from markovblanket.model.scatter import rest_degrees, rest_ridge, times_transpose
+from markovblanket.model.rest_prior import RestPrior
+from markovblanket.model.scatter import times_transpose
 from markovblanket.tables.columns import spans
 from markovblanket.variates import wishart
 
@@ -59,21 +62,18 @@ class Copula:
         Initial values of all columns, n x p and n x q.
     query, rest : dict
         Margins of the moving columns of the query and of the rest, by position.
-    degrees : callable
-        Function of n and q that returns the degrees of freedom of ``W22.1``.
+    given_prior : RestPrior, optional
+        Prior of ``W22.1``; by default that of largest marginal likelihood, given the initial columns.
     collapsed : bool, optional
         Whether ``W22.1`` is integrated out for missing cells of the rest; by default it is if n < 2 q.
-    ridge : callable
-        Function of n and q that returns the ridge ``r``.
     """
 
     X1: Array
     X2: Array
     query: dict[int, Margin]
     rest: dict[int, Margin]
-    degrees: Callable[[int, int], float] = rest_degrees
+    given_prior: RestPrior | None = None
     collapsed: bool | None = None
-    ridge: Callable[[int, int], float] = rest_ridge
 
     @classmethod
     def of(cls, columns: Sequence[Column], p: int, by_rank: bool = False) -> Copula:
@@ -111,23 +111,25 @@ class Copula:
         X1 = self._refresh_query(rng, X1, M, state.W11) if self.query else X1
         X2 = X2.copy(order="K") if self.rest else X2
         if self._missing:
-            inverse = self._fixed.row_inverse(X2[:, self.J])
-            M = _missing_cells.fill(rng, X1, X2, M, state, self._missing, inverse, self.degrees(*X2.shape))
+            inverse = self._fixed.row_inverse(centred(X2[:, self.J]))
+            M = _missing_cells.fill(rng, X1, X2, M, state, self._missing, inverse, self._degrees)
         if self._one_by_one:
             X2[:, self.J] = self._refresh_rest(rng, X1, X2[:, self.J], M, state)
         return Columns(X1, X2)
 
-    def hop(
-        self, rng: np.random.Generator, state: ChainState, odds: float, slab: float
-    ) -> tuple[ChainState, tuple[int, int]]:
-        """Add, remove or relocate edges of query columns with levels, jointly with their latent columns."""
-        return self._hopping.move(rng, state, odds, slab) if self._hopping.levels else (state, (0, 0))
+    def widened(self, candidates: Indices) -> Copula:
+        """Return the copula in which the candidates, given by their positions in the rest, join the query."""
+        others, p = np.setdiff1d(np.arange(self.X2.shape[1]), candidates), self.X1.shape[1]
+        query = self.query | {p + k: self.rest[j] for k, j in enumerate(candidates.tolist()) if j in self.rest}
+        rest = {k: self.rest[j] for k, j in enumerate(others.tolist()) if j in self.rest}
+        X1, X2 = np.hstack([self.X1, self.X2[:, candidates]]), self.X2.T[others].T
+        return replace(self, X1=X1, X2=X2, query=query, rest=rest)
 
     def scatter(self, columns: Columns) -> MovingScatter:
         """Return the scatter of the current columns; the factor of the fixed columns is computed only once."""
-        X1, X_J = columns.X1, columns.X2[:, self.J]
+        X1, X_J = centred(columns.X1), centred(columns.X2[:, self.J])
         F, basis = self._fixed.factor(X_J)
-        return MovingScatter(len(X1), X1.T @ X1, F, X1.T @ basis, self._fixed, X_J)
+        return MovingScatter(len(X1) - 1, X1.T @ X1, F, X1.T @ basis, self._fixed, X_J)
 
     def moving(self, columns: Columns) -> Array:
         """Return the columns that move, those of the query first."""
@@ -150,18 +152,22 @@ class Copula:
 
     def _draw_W22(self, rng: np.random.Generator, X_J: Array) -> tuple[Array, Array]:
         """Draw ``W22.1_JJ`` and ``X_K W22.1_KJ`` given the columns."""
-        Q, weight = self._fixed.hat
+        X_J, (Q, weight) = centred(X_J), self._fixed.hat
         QX = Q.T @ X_J
         root = np.linalg.inv(np.linalg.cholesky(self._fixed.schur(X_J, QX))).T
-        W_JJ = wishart.draw_from_factor(rng, self.degrees(*self.X2.shape), root)
+        W_JJ = wishart.draw_from_factor(rng, self._degrees, root)
         noise = np.sqrt(weight)[:, None] * rng.standard_normal(QX.shape)
         return W_JJ, Q @ (noise @ np.linalg.cholesky(W_JJ).T - (weight[:, None] * QX) @ W_JJ)
 
     @cached_property
-    def _hopping(self) -> Hopping:
-        """Joint moves of edges and latent columns, for the query columns with levels."""
-        levels = {i: margin for i, margin in self.query.items() if isinstance(margin, Levels)}
-        return Hopping.of(levels, self.X1, self.X2)
+    def rest_prior(self) -> RestPrior:
+        """Prior of ``W22.1``."""
+        return self.given_prior or RestPrior.of_columns(self.X2)
+
+    @property
+    def _degrees(self) -> float:
+        """Degrees of freedom of ``W22.1`` given the columns, whose means are integrated out."""
+        return self.rest_prior.degrees + len(self.X2) - 1
 
     @cached_property
     def _missing(self) -> dict[int, Indices]:
@@ -191,4 +197,9 @@ class Copula:
 
     @cached_property
     def _fixed(self) -> Fixed:
-        return Fixed(self.X2, self.J, self.ridge(*self.X2.shape))
+        return Fixed(self.X2, self.J, self.rest_prior)
+
+
+def centred(X: Array) -> Array:
+    """Return the columns less their means."""
+    return X - X.mean(axis=0)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy import linalg
 
 from markovblanket.contracts import Array, Columns
-from markovblanket.model.scatter import rest_degrees, rest_ridge
+from markovblanket.model.rest_prior import RestPrior
 from markovblanket.variates import truncated_normal, wishart
 
 # Gibbs sweeps over the cells of new rows for each draw of W; all but the first draw start where the last one
@@ -137,19 +137,26 @@ Indices = npt.NDArray[np.intp]
 def of_query(W11: Array, W12: Array, columns: Columns) -> tuple[Array, Array]:
     """Return the conditional means of the query cells, n x p, and the standard deviation of each column."""
     w = np.diag(W11)
-    return columns.X1 - (columns.X1 @ W11 + columns.X2 @ W12.T) / w, w**-0.5
+    return columns.X1 - _centred((columns.X1 @ W11 + columns.X2 @ W12.T) / w), w**-0.5
 
 
-def of_rest(rng: np.random.Generator, W11: Array, W12: Array, columns: Columns, J: Indices) -> tuple[Array, Array]:
+def of_rest(
+    rng: np.random.Generator, W11: Array, W12: Array, columns: Columns, J: Indices, prior: RestPrior
+) -> tuple[Array, Array]:
     """Return the conditional means of cells in columns J of the rest, n x d, and the sd of each column.
 
-    ``W22.1`` is drawn given the columns.
+    ``W22.1`` is drawn given the columns, whose means are integrated out.
     """
     X1, X2 = columns.X1, columns.X2
     K = np.setdiff1d(np.arange(X2.shape[1]), J)
-    law = Completion(X2[:, K], K, J, rest_degrees(*X2.shape), rest_ridge(*X2.shape))
+    law = Completion(X2[:, K], K, J, prior.degrees + len(X2) - 1, prior.ridge)
     W_JJ, W_KJ = law.draw_precision(rng, X2[:, J])
     UW12 = np.linalg.solve(W11, W12[:, J])
     w = np.diag(W_JJ) + np.einsum("ij,ij->j", W12[:, J], UW12)
     Xw = X1 @ W12[:, J] + X2[:, J] @ W_JJ + X2[:, K] @ W_KJ + (X2 @ W12.T) @ UW12
-    return X2[:, J] - Xw / w, w**-0.5
+    return X2[:, J] - _centred(Xw / w), w**-0.5
+
+
+def _centred(residuals: Array) -> Array:
+    """Return residuals less their means, because the intercept of every column is unknown."""
+    return residuals - residuals.mean(axis=0)

@@ -1,0 +1,105 @@
+"""An edge of the widened block changes its place, within ``W11``, within ``W12`` or between them.
+
+With the pivot g of a variable i of the query fixed, its column ``w`` of ``W11`` and its row ``s`` of ``W12`` are one
+linear regression: with ``c = (1 at i, -Mw elsewhere)`` and ``z = c'W12``, ``z_j`` containing ``s_j`` itself::
+
+    log density  =  -1/2 b_ii w'Mw  -  w'b_i  -  s'S_i  -  z'A z / 2g  +  log prior
+
+So an entry can be lifted from either block and its new place drawn from its exact conditional among all zeros of
+both. Where variables are nearly identical, some of them in the block and others not, entries drawn one at a time
+hardly ever change places.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from markovblanket.contracts import Array, Scatter
+from markovblanket.model._block_columns import WITH_QUERY, Block, Law
+
+
+def relocate(
+    rng: np.random.Generator, W11: Array, W12: Array, scatter: Scatter, law: Law
+) -> tuple[Array, Array, Block]:
+    """Move a random edge of a random query variable to a new place, possibly its old one; also return the block.
+
+    The number of edges of the variable stays the same, so that the choice of the edge is symmetric.
+    """
+    block = _block(W11, W12, scatter)
+    i = int(rng.integers(law.p))
+    w, s = W11[i].copy(), W12[i].copy()
+    w[i] = 0.0
+    places = np.flatnonzero(np.concatenate([w, s]))
+    if not W12.shape[1] or not len(places):
+        return W11, W12, block
+    old = int(rng.choice(places))
+    (w if old < len(w) else s)[old - len(w) if old >= len(w) else old] = 0.0
+    b, h = _regression(i, w, s, block, W12, scatter, law)
+    weight = 0.5 * (b * b / h - np.log(h))  # odds and slab are the same for all pairs of a query variable
+    weight[np.concatenate([w, s]) != 0.0] = -np.inf
+    weight[i] = -np.inf
+    new = _draw(rng, weight)
+    if new == old:  # its value may stay as well: the place did not depend on it
+        return W11, W12, block
+    value = b[new] / h[new] + rng.standard_normal() / math.sqrt(h[new])
+    (w if new < len(w) else s)[new - len(w) if new >= len(w) else new] = value
+    W11, W12 = _with_column(W11, i, w, block.U), W12.copy()
+    W12[i] = s
+    return W11, W12, _block(W11, W12, scatter)
+
+
+def _block(W11: Array, W12: Array, scatter: Scatter) -> Block:
+    """Return the block with ``U``, ``G = W12 A W21`` and ``H = U G U``, in the form of the compiled functions."""
+    U = np.linalg.inv(W11)
+    U = np.ascontiguousarray((U + U.T) / 2)
+    if not np.any(W12):
+        return Block(np.ascontiguousarray(W11), U, np.zeros_like(U), np.zeros_like(U))
+    V = scatter.times_factor(W12)
+    G = W12 @ W12.T + V @ V.T
+    H = U @ G @ U
+    return Block(np.ascontiguousarray(W11), U, G, np.ascontiguousarray((H + H.T) / 2))
+
+
+def _regression(
+    i: int, w: Array, s: Array, block: Block, W12: Array, scatter: Scatter, law: Law
+) -> tuple[Array, Array]:
+    """Return ``b`` and ``h`` of the conditional ``N(b/h, 1/h)`` of every entry of both blocks, if it is not zero.
+
+    ``O = E G E`` does not depend on row i of ``W12``, because row and column i of E are zero, so that it may come
+    from the block before the edge was lifted.
+    """
+    others, u = W12.copy(), block.U[i]
+    others[i] = s
+    t, V = u[i], scatter.times_factor(others)
+    E = block.U - np.outer(u, u) / t
+    E[i] = E[:, i] = 0.0
+    x = (block.H[i] - 0.5 * block.H[i, i] * u / t) / t
+    O = block.H - np.outer(x, u) - np.outer(u, x)  # noqa: E741
+    O[i] = O[:, i] = 0.0
+    Q = law.B[i, i] * E + t * O
+    G_i = others @ s + V @ V[i]
+    b11 = t * E @ G_i - law.B[i] - Q @ w + np.diag(Q) * w
+    c = -E @ w
+    c[i] = 1.0
+    a = 1.0 + scatter.column_sizes
+    b12 = t * a * s - (scatter.Y[i] + t * (c @ V)) @ scatter.F - t * (c @ others)
+    return np.append(b11, b12), np.append(np.diag(Q), t * a) + 1.0 / law.slab[WITH_QUERY]
+
+
+def _with_column(W11: Array, i: int, w: Array, U: Array) -> Array:
+    """Return ``W11`` with new off-diagonal entries in column i, and its pivot as it was."""
+    u = U[i]
+    E = U - np.outer(u, u) / u[i]
+    E[i] = E[:, i] = 0.0
+    new = W11.copy()
+    new[i] = new[:, i] = w
+    new[i, i] = 1.0 / u[i] + w @ E @ w
+    return new
+
+
+def _draw(rng: np.random.Generator, weight: Array) -> int:
+    """Draw a position with probability proportional to ``exp(weight)``."""
+    ladder = np.cumsum(np.exp(weight - weight.max()))
+    return min(int(np.searchsorted(ladder, rng.random() * ladder[-1], side="right")), len(weight) - 1)

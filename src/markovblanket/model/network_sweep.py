@@ -1,0 +1,321 @@
+"""The widened block: query variables and candidates in one block with exact zeros, seen from both ends of an edge.
+
+The candidates C, variables that may be neighbours of the query Q, join the block: ``W11`` is P x P with P = p + c,
+``W12`` is P x q' for the rest. The likelihood is that of the paper's block; the prior has a spike and slab on the
+off-diagonal entries of ``W11``, too::
+
+    p(W11, W12)  ∝  1{W11 > 0}  exp(-1/2 tr W11 - 1/2 tr U W12 W21)  prod_{i<k} ss(w_ik)  prod_{i,j} ss(w_ij)
+
+with an inclusion probability and a slab for pairs with a query variable, and another for pairs without one. If every
+variable is in the block, this is the posterior of the whole network. A sweep draws the rows of ``W12``
+(:mod:`markovblanket.priors.spike_slab_sweep`), moves an edge between both blocks, draws the columns of ``W11``
+(:mod:`markovblanket.model._block_columns`), and the hyperparameters of each class of pairs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from markovblanket.contracts import Array, ChainState, Columns, Draw, Hyper, Problem, Scatter, SweepInfo
+from markovblanket.model import _block_columns
+from markovblanket.model._block_columns import WITH_QUERY, WITHOUT_QUERY, Block, Law
+from markovblanket.model._block_relocation import relocate
+from markovblanket.model.rest_prior import RestPrior
+from markovblanket.model.scatter import Factored, inverse_diagonal, rotated
+from markovblanket.priors.spike_slab import SpikeSlab, draw_rows
+
+Indices = npt.NDArray[np.intp]
+
+# Names of the hyperparameters of each class of pairs.
+HYPER_NAMES = {WITH_QUERY: ("inclusion", "slab"), WITHOUT_QUERY: ("inclusion_others", "slab_others")}
+# Rows of candidates are visited a few at a time where a pass over all rows of W12 takes more multiplications.
+MOST_MULTIPLICATIONS = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class WidenedBlanket:
+    """Sampler of the widened block, to be run by :mod:`markovblanket.chains.run`.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem of the block: its ``p`` is P, and its prior a :class:`SpikeSlab`.
+    p : int
+        Number of query variables, the first of the block.
+    candidates : numpy.ndarray
+        Positions of the candidates, the others of the block, among the variables that are not in the query.
+    """
+
+    problem: Problem
+    p: int
+    candidates: Indices
+
+    @classmethod
+    def of(cls, problem: Problem, candidates: Indices) -> WidenedBlanket:
+        """Return the sampler for the problem of the paper's block and the positions of the candidates."""
+        return cls(widened(problem, candidates), problem.p, candidates)
+
+    @property
+    def prior(self) -> SpikeSlab:
+        """The prior of an entry."""
+        assert isinstance(self.problem.prior, SpikeSlab)
+        return self.problem.prior
+
+    @property
+    def variables(self) -> int:
+        """Number of all variables."""
+        return self.problem.p + self.problem.q
+
+    @property
+    def rest(self) -> Indices:
+        """Positions of the variables outside the block, among those that are not in the query."""
+        return np.setdiff1d(np.arange(self.variables - self.p), self.candidates)
+
+    # The chain --------------------------------------------------------------------------------------------
+
+    def start(self, rng: np.random.Generator) -> ChainState:
+        """Draw an over-dispersed initial state: a random sparse graph and random scales."""
+        P, q = self.problem.p, self.problem.q
+        laws = {kind: self.prior.start_hyper(rng, self.variables) for kind in self.classes}
+        inclusion, slab = (self._by_pair(rows, P) for rows in zip(*self._filled(laws), strict=True))
+        W11 = np.triu(np.sqrt(slab) * rng.standard_normal((P, P)) * (rng.random((P, P)) < inclusion), 1)
+        W11 = W11 + W11.T
+        scale = self.problem.scatter.n / np.diag(self.problem.scatter.B) * np.exp(rng.uniform(-1, 1, P))
+        W11 += np.diag(scale + np.abs(W11).sum(axis=0))  # a dominant diagonal: positive definite
+        by_row = inclusion[-1 if P > self.p else 0, :, None], slab[-1 if P > self.p else 0, :, None]
+        W12 = np.sqrt(by_row[1]) * rng.standard_normal((P, q)) * (rng.random((P, q)) < by_row[0])
+        columns = None if self.problem.latent is None else self.problem.latent.start()
+        return ChainState(W11, W12, np.empty((0, 0)), self._hyper(laws), columns)
+
+    def sweep(self, rng: np.random.Generator, state: ChainState) -> tuple[ChainState, SweepInfo]:
+        """Draw the next state; comments name the conditional distributions."""
+        state, scatter = self._refresh(rng, state)  # X  | W, Y  (constant for complete Gaussian data)
+        law = self.law(state.hyper, scatter)
+        W12, changes = self._draw_cross(rng, state, scatter, law)  # W12  | W11, S
+        W11, W12, block = relocate(rng, state.W11.copy(), W12, scatter, law)  # an edge's place in (W11, W12)  | S
+        inclusion = np.empty_like(W11)
+        changes += _block_columns.draw_columns(rng, block, law, inclusion)  # W11  | W12, S
+        hyper = self._draw_hyper(rng, block.W, W12)  # hyper  | W11, W12
+        state = ChainState(block.W, W12, state.T, hyper, state.columns, inclusion)
+        return state, SweepInfo(changes, 0.0, 1.0)
+
+    def _refresh(self, rng: np.random.Generator, state: ChainState) -> tuple[ChainState, Scatter]:
+        """Draw the latent columns; return the state with them, and their scatter."""
+        latent = self.problem.latent
+        if latent is None:
+            return state, self.problem.scatter
+        columns = latent.refresh(rng, state)
+        return replace(state, columns=columns), latent.scatter(columns)
+
+    def _draw_cross(
+        self, rng: np.random.Generator, state: ChainState, scatter: Scatter, law: Law
+    ) -> tuple[Array, int]:
+        """Draw rows of ``W12``; also return the number of entries that became zero or nonzero."""
+        if not self.problem.q:
+            return state.W12, 0
+        kinds = np.where(np.arange(self.problem.p) < self.p, WITH_QUERY, WITHOUT_QUERY)
+        U, rows = inverse(state.W11), self._visited(rng)
+        W12, info = draw_rows(rng, state.W12, U, scatter, law.odds[kinds], law.slab[kinds], rows)
+        return W12, info.iterations
+
+    def _visited(self, rng: np.random.Generator) -> Indices:
+        """Draw the rows of ``W12`` that a sweep visits: the query's, and as many candidates' as the work allows."""
+        P, q, m = self.problem.p, self.problem.q, len(self.problem.scatter.F)
+        most = max(2 * self.p, MOST_MULTIPLICATIONS // max(q * m, 1))
+        if P <= most:
+            return np.arange(P)
+        chosen = rng.choice(np.arange(self.p, P), most - self.p, replace=False)
+        return np.concatenate([np.arange(self.p), np.sort(chosen)])
+
+    # Hyperparameters --------------------------------------------------------------------------------------
+
+    @property
+    def classes(self) -> tuple[int, ...]:
+        """The classes of pairs that exist: without candidates, every pair has a query variable."""
+        return (WITH_QUERY, WITHOUT_QUERY) if self.problem.p > self.p else (WITH_QUERY,)
+
+    def law(self, hyper: Hyper, scatter: Scatter) -> Law:
+        """Return what the conditionals of ``W11`` need: ``B``, n, and odds and slab of each class of pairs."""
+        names = {kind: HYPER_NAMES[kind] for kind in self.classes}
+        laws = {
+            kind: (self.prior.inclusion or hyper[inclusion], self.prior.slab or hyper[slab])
+            for kind, (inclusion, slab) in names.items()
+        }
+        pairs = self._filled(laws)
+        odds = np.array([math.log(inclusion) - math.log1p(-inclusion) for inclusion, _ in pairs])
+        return Law(scatter.B, float(scatter.n), self.p, odds, np.array([slab for _, slab in pairs]))
+
+    def _draw_hyper(self, rng: np.random.Generator, W11: Array, W12: Array) -> Hyper:
+        """Draw inclusion probability and slab of each class of pairs, given its entries in both blocks."""
+        p, laws = self.p, {}
+        upper = np.triu(W11, 1)
+        parts = {WITH_QUERY: (upper[:p], W12[:p]), WITHOUT_QUERY: (upper[p:, p:], W12[p:])}
+        P, q = W12.shape
+        c = P - p
+        pairs = {WITH_QUERY: p * (p - 1) // 2 + p * c + p * q, WITHOUT_QUERY: c * (c - 1) // 2 + c * q}
+        for kind in self.classes:
+            edges = sum(np.count_nonzero(part) for part in parts[kind])
+            squares = sum(float(np.vdot(part, part)) for part in parts[kind])
+            laws[kind] = self.prior.draw_hyper(rng, edges, pairs[kind], squares, self.variables)
+        return self._hyper(laws)
+
+    def _hyper(self, laws: dict[int, tuple[float, float]]) -> Hyper:
+        """Return the learned hyperparameters by name."""
+        given = self.prior.inclusion, self.prior.slab
+        return {
+            name: value
+            for kind, law in laws.items()
+            for name, value, fixed in zip(HYPER_NAMES[kind], law, given, strict=True)
+            if fixed is None
+        }
+
+    def _filled(self, laws: dict[int, tuple[float, float]]) -> list[tuple[float, float]]:
+        """Return the laws of both classes, that of the query's pairs twice if there is no other."""
+        return [laws[WITH_QUERY], laws.get(WITHOUT_QUERY, laws[WITH_QUERY])]
+
+    def _by_pair(self, of_class: tuple[float, ...], P: int) -> Array:
+        """Return a P x P matrix of the values of each pair's class."""
+        query = np.arange(P) < self.p
+        return np.where(query[:, None] | query, of_class[WITH_QUERY], of_class[WITHOUT_QUERY])
+
+    # What is kept -----------------------------------------------------------------------------------------
+
+    def derive(self, rng: np.random.Generator, state: ChainState, info: SweepInfo) -> Draw:
+        """Return the draw of a state: the query's entries, in the order of the variables in the table."""
+        scatter, p = self._scatter(state), self.p
+        chi2 = rng.chisquare(scatter.rest_degrees, self.problem.q)
+        diagonal = self._W22_diagonal(state, scatter.inverse_diagonal * chi2)
+        return Draw(
+            W11=state.W11[:p, :p],
+            W12=self._in_order(state.W11[:p, p:], state.W12[:p]),
+            W22_diagonal=diagonal,
+            explained=explained(state.W11, state.W12, scatter, p),
+            hyper=state.hyper,
+            info=info,
+            latent=self._latent(state.columns),
+            inclusion=self._inclusion(state),
+        )
+
+    def partial_correlations(self, state: ChainState) -> Array:
+        """Return the partial correlations of the query with all others, those of the rest with mean ``W22_jj``."""
+        scatter, p = self._scatter(state), self.p
+        diagonal = self._W22_diagonal(state, scatter.inverse_diagonal * scatter.rest_degrees)
+        W12 = self._in_order(state.W11[:p, p:], state.W12[:p])
+        return -W12 / np.sqrt(np.outer(np.diag(state.W11)[:p], diagonal))
+
+    def _scatter(self, state: ChainState) -> Scatter:
+        """Return the scatter of the current columns."""
+        latent = self.problem.latent
+        return self.problem.scatter if latent is None or state.columns is None else latent.scatter(state.columns)
+
+    def _W22_diagonal(self, state: ChainState, own: Array) -> Array:
+        """Return the diagonal of ``W22``: of candidates from ``W11``, of the rest ``own + diag(W21 U W12)``."""
+        UW12 = np.linalg.solve(state.W11, state.W12)
+        outside = own + np.einsum("ij,ij->j", UW12, state.W12)
+        return self._in_order(np.diag(state.W11)[self.p :], outside)
+
+    def _inclusion(self, state: ChainState) -> Array:
+        """Return the conditional probabilities of the last sweep, p x d; outside the block, whether it is there."""
+        assert state.inclusion is not None
+        p = self.p
+        others = self._in_order(state.inclusion[:p, p:], (state.W12[:p] != 0.0).astype(float))
+        return np.hstack([state.inclusion[:p, :p], others])
+
+    def _in_order(self, candidates: Array, rest: Array) -> Array:
+        """Return values of candidates and of the rest, along the last axis, in the order of the table."""
+        values = np.empty((*candidates.shape[:-1], self.variables - self.p))
+        values[..., self.candidates], values[..., self.rest] = candidates, rest
+        return values
+
+    def _latent(self, columns: Columns | None) -> Array | None:
+        """Return the latent columns, those of the query first, then the others in the order of the table."""
+        latent = self.problem.latent
+        if latent is None or columns is None:
+            return None
+        return latent.moving(columns)[:, self._moving_order]
+
+    @property
+    def _moving_order(self) -> Indices:
+        """The order of the moving columns of the block and of the rest, by their positions in the table."""
+        block = np.concatenate([np.arange(self.p), self.p + self.candidates])
+        latent = self.problem.latent
+        places = [*(block[k] for k in latent.query), *(self.p + self.rest[k] for k in latent.rest)]  # type: ignore[attr-defined,union-attr]
+        return np.argsort(places)
+
+
+def inverse(W11: Array) -> Array:
+    """Return the inverse of a symmetric matrix, exactly symmetric."""
+    U = np.linalg.inv(W11)
+    return (U + U.T) / 2
+
+
+def explained(W11: Array, W12: Array, scatter: Scatter, p: int) -> Array:
+    """Return the variance of each query variable that all other variables explain.
+
+    That of ``-X W_Q' W_QQ^-1`` over the others X, the candidates of the block and the rest, at the current columns.
+    Without others it is what the query variables explain of each other.
+    """
+    if len(W11) == p and not W12.shape[1]:
+        return np.diag(np.linalg.inv(W11)) - 1.0 / np.diag(W11)
+    slopes = np.linalg.solve(W11[:p, :p], np.hstack([W11[:p, p:], W12[:p]]))
+    C, V = slopes[:, : len(W11) - p], scatter.times_factor(slopes[:, len(W11) - p :])
+    S_CC = scatter.B[p:, p:] - np.eye(len(W11) - p)
+    return np.einsum("ij,ij->i", C @ S_CC + 2 * V @ scatter.Y[p:].T, C) / scatter.n + np.einsum(
+        "ik,ik->i", V, V
+    ) / scatter.n
+
+
+# The problem of the block -----------------------------------------------------------------------------
+
+
+def widened(problem: Problem, candidates: Indices) -> Problem:
+    """Return the problem in which the candidates, given by their positions among the rest, join the block."""
+    if problem.latent is not None:
+        latent = problem.latent.widened(candidates)
+        return replace(problem, scatter=latent.scatter(latent.start()), latent=latent)
+    return replace(problem, scatter=widened_scatter(problem.scatter, candidates))
+
+
+@dataclass(frozen=True)
+class BlockScatter(Factored):
+    """Scatter of a widened block, whose factor need not have orthogonal rows."""
+
+    Y: Array
+
+    @cached_property
+    def rest_prior(self) -> RestPrior:
+        """Prior of ``W22.1`` of largest marginal likelihood."""
+        sizes = np.linalg.eigvalsh(self.F @ self.F.T)
+        return RestPrior.fitted(np.maximum(sizes, 0.0), self.F.shape[1], self.n)
+
+    @cached_property
+    def inverse_diagonal(self) -> Array:
+        """Diagonal of ``(S22 + r I)^-1``; of a factor whose rows are rotated so that they are orthogonal."""
+        return inverse_diagonal(rotated(self.F), self.rest_prior.ridge)
+
+    @property
+    def S12(self) -> Array:
+        """Cross scatter ``S12 = Y F``."""
+        return self.Y @ self.F
+
+
+def widened_scatter(scatter: Scatter, candidates: Indices) -> BlockScatter:
+    """Return the scatter with the candidates in the block: from ``S12 = Y F`` and ``S22 = F'F`` alone.
+
+    For the candidates C and the rest R, ``S_CR = F_C' F_R``, so that their rows of Y are ``F_C'``. If the factor of
+    the rest has more rows than columns it is replaced by its triangular factor.
+    """
+    rest = np.setdiff1d(np.arange(scatter.F.shape[1]), candidates)
+    F_C, F_R = scatter.F[:, candidates], scatter.F.T[rest].T
+    S11 = scatter.B - np.eye(len(scatter.B))
+    S_QC = scatter.S12[:, candidates]
+    wide, Y = np.block([[S11, S_QC], [S_QC.T, F_C.T @ F_C]]), np.vstack([scatter.Y, F_C.T])
+    if len(F_R) > F_R.shape[1]:
+        basis, triangle = np.linalg.qr(F_R)
+        F_R, Y = np.asfortranarray(triangle), Y @ basis
+    return BlockScatter(scatter.n, wide, F_R, Y)
