@@ -65,15 +65,16 @@ def sampled(fit: Callable[..., mb.Posterior], known: Known, seed: int) -> Answer
     compiled()
     begin = time.process_time()
     posterior = quietly(fit, known, seed=seed, n_jobs=1)
-    every = in_order(known, posterior.edges(all=True, detail=True))
+    posterior.edges()
     seconds = time.process_time() - begin
-    zeros = bool(every["probability"].notna().any())
+    every = in_order(known, posterior.edges(all=True, detail=True))
+    zeros = every["probability"].notna()
     # Where there are no exact zeros: how much likelier one sign is than the other.
     score = every["probability"].fillna(2 * every["sign_probability"] - 1).to_numpy(dtype=float)
-    rules = RULES if zeros else INTERVALS
+    rules = RULES if zeros.any() else INTERVALS
     chosen = {name: selected(known, posterior.edges(**rule)) for name, rule in rules.items()}
     sign = np.sign(every["partial_correlation"].to_numpy(dtype=float))
-    return Answer(score, zeros, chosen, np.nan_to_num(sign).astype(int), seconds)
+    return Answer(score, bool(zeros.all()), chosen, np.nan_to_num(sign).astype(int), seconds)
 
 
 @cache

@@ -2,8 +2,8 @@
 
     python studies/networks.py [--set 30] [--n 1000] [--out networks/]
 
-Drawn as in the paper: query nodes red, all others white; black edges have positive partial correlations,
-grey ones negative. The fits are kept in the folder, as `fscore` keeps them, so its folder may be given; page, picture
+Drawn as in the paper: query nodes red, all others white; black edges have positive partial correlations, grey
+ones negative. The fits are kept in the folder, as `fscore` keeps them, so its folder may be given; page, picture
 and table are written to docs/studies.
 """
 
