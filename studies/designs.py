@@ -37,13 +37,15 @@ class Known:
     W: np.ndarray
 
     @property
-    def pairs(self) -> pd.DataFrame:
-        """Every pair that touches the query, once: query, variable, partial_correlation, edge.
-
-        Row by row: a query variable with all columns to the right of it, so pairs among the query are there, too.
-        """
+    def ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """Positions of every pair that touches the query: each query variable with all columns to the right."""
         i, j = np.triu_indices(len(self.W), 1)
-        i, j = i[i < len(self.query)], j[i < len(self.query)]
+        return i[i < len(self.query)], j[i < len(self.query)]
+
+    @property
+    def pairs(self) -> pd.DataFrame:
+        """The same by name, with the truth: query, variable, partial_correlation, edge."""
+        i, j = self.ends
         names, scale = np.array(self.table.columns, dtype=object), np.sqrt(np.diag(self.W))
         size = 0 - self.W[i, j] / (scale[i] * scale[j])  # 0 minus, so that absent edges have 0.0 and not -0.0
         edge = self.W[i, j] != 0
@@ -120,7 +122,7 @@ class GWishart:
             words = ["Rscript", HERE / "gwishart.R", self.graph, self.variables, self.rows, number, out]
             subprocess.run([str(word) for word in words], capture_output=True, text=True, check=True)
             table, W = (np.loadtxt(Path(out, f"{name}.csv"), delimiter=",") for name in ("table", "W"))
-        return queried(table, W, _numbered(self.variables), self.query, number)
+        return queried(table, W, numbered(self.variables), self.query, number)
 
 
 @dataclass(frozen=True)
@@ -196,6 +198,6 @@ def require_r(package: str) -> None:
         raise AbsentError(f"Rscript with {package} is not installed")
 
 
-def _numbered(count: int) -> list[str]:
+def numbered(count: int) -> list[str]:
     """Names that sort."""
     return [f"V{k:0{len(str(count))}}" for k in range(1, count + 1)]

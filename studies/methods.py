@@ -36,7 +36,7 @@ class Answer:
 
     ``score`` orders the pairs, the surest first if sorted downwards; ``probabilities`` tells whether it is the
     probability of an edge. ``chosen`` has a mask for each rule. ``sign`` is that of the partial correlation, 0 if
-    the method does not tell. ``seconds`` are CPU seconds.
+    the method does not tell, or not of pairs that no rule selects. ``seconds`` are CPU seconds.
     """
 
     score: np.ndarray
@@ -67,14 +67,18 @@ def sampled(fit: Callable[..., mb.Posterior], known: Known, seed: int) -> Answer
     posterior = quietly(fit, known, seed=seed, n_jobs=1)
     posterior.edges()
     seconds = time.process_time() - begin
-    every = in_order(known, posterior.edges(all=True, detail=True))
-    zeros = every["probability"].notna()
+    names = list(known.table)
+    matrices = (posterior.inclusion, posterior.sign_probability)
+    probability, likelier = (matrix.loc[known.query, names].to_numpy()[known.ends] for matrix in matrices)
+    zeros = np.isfinite(probability)
     # Where there are no exact zeros: how much likelier one sign is than the other.
-    score = every["probability"].fillna(2 * every["sign_probability"] - 1).to_numpy(dtype=float)
-    rules = RULES if zeros.any() else INTERVALS
-    chosen = {name: selected(known, posterior.edges(**rule)) for name, rule in rules.items()}
-    sign = np.sign(every["partial_correlation"].to_numpy(dtype=float))
-    return Answer(score, bool(zeros.all()), chosen, np.nan_to_num(sign).astype(int), seconds)
+    score = np.where(zeros, probability, 2 * likelier - 1)
+    chosen, sign = {}, np.zeros(len(score), dtype=int)
+    for name, rule in (RULES if zeros.any() else INTERVALS).items():
+        edges = posterior.edges(**rule)
+        chosen[name] = selected(known, edges)
+        sign[places(known, edges)] = np.sign(edges["partial_correlation"])
+    return Answer(score, bool(zeros.all()), chosen, sign, seconds)
 
 
 @cache
