@@ -4,6 +4,7 @@ from . import priors as priors
 from . import solvers as solvers
 from . import variates as variates
 from .fitting.estimate import estimate as estimate
+from .fitting.estimate import network as network
 from .fitting.resume import load as load
 from .fitting.resume import resume as resume
 from .fitting.resume import status as status

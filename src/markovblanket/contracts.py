@@ -229,6 +229,30 @@ class Prior(Protocol):
         """
 
 
+@runtime_checkable
+class SparsePrior(Protocol):
+    """Prior with exact zeros, normal elsewhere, whose hyperparameters can be learned for each class of pairs."""
+
+    @property
+    def inclusion(self) -> float | None:
+        """Probability that an entry is not zero; None if it is learned."""
+
+    @property
+    def slab(self) -> float | None:
+        """Variance of an entry that is not zero; None if it is learned."""
+
+    def draw_hyper(
+        self, rng: np.random.Generator, edges: int, pairs: int, squares: float, variables: int
+    ) -> tuple[float, float]:
+        """Draw ``(inclusion, slab)`` given ``edges`` nonzero entries among ``pairs``, and their sum of ``squares``."""
+
+    def start_hyper(self, rng: np.random.Generator, variables: int) -> tuple[float, float]:
+        """Draw an over-dispersed ``(inclusion, slab)`` for the start of a chain."""
+
+    def expected_inclusion(self, variables: int) -> float:
+        """Return the prior probability of an edge, averaged over the hyperprior if it is learned."""
+
+
 class Latent(Protocol):
     """Latent Gaussian columns behind data that are partly missing or known by their order alone.
 

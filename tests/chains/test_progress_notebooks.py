@@ -88,14 +88,14 @@ def test_neither_a_terminal_with_ipython_nor_a_script_is_a_notebook(area, monkey
 
 def test_a_chain_that_waits_for_its_turn_is_not_called_slow():
     now = [0.0]
-    chain = ChainProgress(sweeps=100, warmup=20, clock=lambda: now[0])
+    chain = ChainProgress(kept=100, warmup=20, clock=lambda: now[0])
     assert (chain.phase, chain.speed, chain.left) == ("warm-up", 0.0, None)
     for seconds, count in ((0, 0), (2, 20), (8, 20), (9, 30)):  # six seconds belong to another chain
         now[0] = seconds
         chain.reach(count)
     assert (chain.phase, chain.speed, chain.left) == ("sampling", 10.0, 7.0)
     assert progress.words(chain) == ["sampling", "30 %", "10 iterations/s", "0:07 left"]
-    resumed = ChainProgress(sweeps=100, warmup=20, clock=lambda: now[0])
+    resumed = ChainProgress(kept=100, warmup=20, clock=lambda: now[0])
     resumed.reach(90)
     now[0] += 5
     resumed.reach(100)

@@ -52,19 +52,25 @@ class Board:
     chains: int
     path: str | None = None
     draws: int = SLICES_PER_CHAIN
+    scouting: int = 0
 
     @classmethod
     @contextmanager
-    def open(cls, chains: int, warmup: int, sweeps: int, draws: int, visible: bool) -> Iterator[Board]:
-        """Give a board for a run; its bars are shown if ``visible`` and there is a terminal or a notebook."""
+    def open(
+        cls, chains: int, warmup: int, sweeps: int, draws: int, visible: bool, *, scouting: int = 0
+    ) -> Iterator[Board]:
+        """Give a board for a run; its bars are shown if ``visible`` and there is a terminal or a notebook.
+
+        ``scouting`` sweeps come first; they are counted neither in ``warmup`` nor in ``sweeps``.
+        """
         shown = bars() if visible else None
         if shown is None:
-            yield cls(chains)
+            yield cls(chains, scouting=scouting)
             return
         with tempfile.TemporaryDirectory(prefix="markovblanket-") as folder:
             path = Path(folder) / "sweeps"
             path.write_bytes(bytes(8 * chains))
-            board = cls(chains, str(path), draws)
+            board = cls(chains, str(path), draws, scouting)
             with closing(shown), _watch(shown, board, warmup, sweeps):
                 yield board
 
@@ -74,12 +80,12 @@ class Board:
             return np.zeros(self.chains, dtype=np.int64)
         return np.fromfile(self.path, dtype=np.int64)
 
-    def ticker(self, chain: int) -> Callable[[int], None]:
-        """Return the function by which a chain reports how many sweeps it has done."""
+    def ticker(self, chain: int, before: int = 0) -> Callable[[int], None]:
+        """Return the function by which a chain reports its sweeps; ``before`` were done in an earlier stage."""
         if self.path is None or not Path(self.path).exists():
             return lambda count: None
         counts = np.memmap(self.path, dtype=np.int64, mode="r+", shape=(self.chains,))
-        return lambda count: counts.__setitem__(chain, count)
+        return lambda count: counts.__setitem__(chain, before + count)
 
     def watcher(self, chain: int) -> Callable[[Draw], None]:
         """Return the function by which a chain reports each draw that it keeps."""
@@ -183,7 +189,8 @@ def _halved(moments: Array) -> Iterable[Array]:
 @contextmanager
 def _watch(shown: Bars, board: Board, warmup: int, sweeps: int) -> Iterator[None]:
     """Redraw the bars from a thread until the block ends; chains that are not done by then have been stopped."""
-    chains, begun = [ChainProgress(sweeps, warmup) for _ in range(board.chains)], time.monotonic()
+    chains = [ChainProgress(sweeps, warmup, board.scouting) for _ in range(board.chains)]
+    begun = time.monotonic()
     done = threading.Event()
 
     def redraw() -> None:
@@ -218,11 +225,14 @@ def _line(chains: Sequence[ChainProgress], waited: float, rhat: float) -> str:
 class ChainProgress:
     """Sweeps that one chain has done, and the time that it took for them.
 
+    ``kept`` sweeps, of which ``warmup`` are discarded, come after those of ``scouting``.
+
     A chain that waits for a free process takes no time.
     """
 
-    sweeps: int
+    kept: int
     warmup: int
+    scouting: int = 0
     clock: Clock = time.monotonic
     count: int = 0
     busy: float = 0.0
@@ -242,11 +252,20 @@ class ChainProgress:
         self.count, self.seen = count, now
 
     @property
+    def sweeps(self) -> int:
+        """All sweeps of the chain, scouting and warm-up included."""
+        return self.scouting + self.kept
+
+    @property
     def phase(self) -> str:
-        """One of "warm-up", "sampling", "done" and "stopped"."""
+        """One of "scouting", "warm-up", "sampling", "done" and "stopped"."""
         if self.count >= self.sweeps:
             return "done"
-        return "stopped" if self.stopped else "warm-up" if self.count < self.warmup else "sampling"
+        if self.stopped:
+            return "stopped"
+        if self.count < self.scouting:
+            return "scouting"
+        return "warm-up" if self.count < self.scouting + self.warmup else "sampling"
 
     @property
     def speed(self) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from markovblanket.chains.progress import Board
 from markovblanket.chains.snapshots import Record, Saver, inside, part, saving
 from markovblanket.chains.stores import Chain, Keep, KeepDraws
 from markovblanket.chains.streaming import Moments
-from markovblanket.contracts import Array, Draw, Problem, Sampler, Store
+from markovblanket.contracts import Array, Draw, Indices, Problem, Sampler, Store
 from markovblanket.model.sweep import Blanket
 
 # A chain keeps latent columns of so many draws that these have about so many numbers (up to twice as many), but of
@@ -24,8 +24,10 @@ from markovblanket.model.sweep import Blanket
 LATENT_NUMBERS, LEAST_LATENT_DRAWS = 2**22, 5
 # Larger counts are mistakes, and would need arrays larger than any memory.
 LARGEST_COUNT = 2**31 - 1
-# Names of the two phases of a chain in its snapshots.
-WARMUP, SAMPLING = "warmup", "sampling"
+# Names of the phases of a chain in its snapshots.
+SCOUTING, WARMUP, SAMPLING = "scouting", "warmup", "sampling"
+# The spawn key of the seeds of scouting chains; those of the chains themselves are 0, 1, 2, ...
+SCOUTING_BRANCH = 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,20 @@ class Schedule:
         """
         most = max(LEAST_LATENT_DRAWS, LATENT_NUMBERS // cells)
         return 2 ** int(math.log2(max(1.0, self.draws / most)))
+
+
+@dataclass(frozen=True)
+class Scouting:
+    """A first stage that decides which sampler the chains run: ``sweeps`` sweeps of another sampler, in each chain.
+
+    ``choose`` takes the moments of the second half of these sweeps, pooled over all chains, and returns the
+    positions of the chosen variables; ``widen`` returns the sampler that has them in its block.
+    """
+
+    sampler: Sampler[Any]
+    sweeps: int
+    choose: Callable[[Moments], Indices]
+    widen: Callable[[Indices], Sampler[Any]]
 
 
 def require_count(name: str, value: object, least: int) -> None:
@@ -120,19 +136,20 @@ def still_kept(record: Record, schedule: Schedule) -> Record:
 def _warm_chain(
     seed: np.random.SeedSequence,
     sampler: Sampler[Any],
-    schedule: Schedule,
+    sweeps: int,
     board: Board,
     number: int,
     watch: bool,
     saver: Saver | None = None,
+    phase: str = WARMUP,
 ) -> Chain:
-    """Return a chain after its warm-up; with ``watch``, it has the moments of the second half of that."""
-    tick, save = board.ticker(number), saving(saver, number, WARMUP)
+    """Return a chain after its warm-up, or its scouting; with ``watch``, it has the moments of the second half."""
+    tick, save = board.ticker(number, 0 if phase == SCOUTING else board.scouting), saving(saver, number, phase)
     with one_thread, between_sweeps() as act_on_signals:
         last = save.last()
-        chain = _started(seed, sampler, schedule, watch) if last is None else Chain.unpack(last)
-        for chain in _warm_up(chain, sampler, schedule.warmup):  # noqa: B020
-            if chain.moments is not None and 2 * chain.count > schedule.warmup:
+        chain = _started(seed, sampler, sweeps, watch) if last is None else Chain.unpack(last)
+        for chain in _warm_up(chain, sampler, sweeps):  # noqa: B020
+            if chain.moments is not None and 2 * chain.count > sweeps:
                 chain.moments.add(sampler.partial_correlations(chain.state))
             tick(chain.count)
             save(chain.pack)
@@ -142,12 +159,12 @@ def _warm_chain(
     return chain
 
 
-def _started(seed: np.random.SeedSequence, sampler: Sampler[Any], schedule: Schedule, watch: bool) -> Chain:
+def _started(seed: np.random.SeedSequence, sampler: Sampler[Any], sweeps: int, watch: bool) -> Chain:
     """Return a chain at its over-dispersed initial state, which enters its moments if there is no warm-up."""
     rng = np.random.default_rng(seed)
     state = sampler.start(rng)
     moments = Moments.empty(sampler.partial_correlations(state).shape) if watch else None
-    if moments is not None and not schedule.warmup:
+    if moments is not None and not sweeps:
         moments.add(sampler.partial_correlations(state))
     return Chain(rng, state, moments)
 
@@ -162,7 +179,8 @@ def _sample_chain(
     saver: Saver | None = None,
 ) -> dict[str, Array]:
     """Sample one chain, and return the arrays that its store has collected, by name."""
-    tick, watch, save = board.ticker(number), board.watcher(number), saving(saver, number, SAMPLING)
+    tick, save = board.ticker(number, board.scouting), saving(saver, number, SAMPLING)
+    watch = board.watcher(number)
 
     def record() -> Record:
         return chain.pack() | inside("store", store.pack())
@@ -187,7 +205,7 @@ def _sample_chain(
 
 
 def run(
-    problem: Problem | Sampler[Any],
+    problem: Problem | Sampler[Any] | Scouting,
     schedule: Schedule,
     *,
     chains: int,
@@ -199,35 +217,84 @@ def run(
 ) -> dict[str, Array]:
     """Run independent chains in parallel by joblib, and return arrays of draws, (chain, draw, ...), by name.
 
-    A problem is given to the sampler :class:`Blanket`; any other sampler is used as it is. All chains warm up
-    before the first one samples, so that ``keep`` (by default every draw, in memory) can decide from all of them
-    what to keep. The numbers depend on ``seed`` alone, not on ``n_jobs``, the backend, what is kept, or a
-    ``saver``. A saver takes snapshots of the chains; if it has some already, the chains continue from these. If a
+    A problem is given to the sampler :class:`Blanket`; any other sampler is used as it is. With a
+    :class:`Scouting`, all chains scout first, and ``candidates`` in the result has the positions chosen then. All
+    chains warm up before the first one samples, so that ``keep`` (by default every draw, in memory) can decide from
+    all of them what to keep. The numbers depend on ``seed`` alone, not on ``n_jobs``, the backend, what is kept, or
+    a ``saver``. A saver takes snapshots of the chains; if it has some already, the chains continue from these. If a
     process is lost, the run is repeated, or continues from the snapshots.
     """
     require_count("chains", chains, 1)
     require_jobs(n_jobs)
     sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-    sampler: Sampler[Any] = Blanket(problem) if isinstance(problem, Problem) else problem
+    sampler = Blanket(problem) if isinstance(problem, Problem) else problem
     keep = KeepDraws(schedule.draws) if keep is None else keep
-    children = sequence.spawn(chains)
-    return persistently(lambda: _side_by_side(children, sampler, schedule, keep, saver, n_jobs, progress))
+    seeds = Seeds(sequence.spawn(chains), np.random.SeedSequence(sequence.entropy, spawn_key=(SCOUTING_BRANCH,)))
+    return persistently(lambda: _side_by_side(seeds, sampler, schedule, keep, saver, n_jobs, progress))
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """The seeds of the chains, and the sequence from which those of their scouting come."""
+
+    chains: Sequence[np.random.SeedSequence]
+    scouts: np.random.SeedSequence
+
+    def scouting(self) -> list[np.random.SeedSequence]:
+        """Return the seeds of scouting, the same at every call."""
+        children = range(len(self.chains))
+        return [np.random.SeedSequence(self.scouts.entropy, spawn_key=(*self.scouts.spawn_key, k)) for k in children]
 
 
 def _side_by_side(
-    seeds: Sequence[np.random.SeedSequence],
-    sampler: Sampler[Any],
+    seeds: Seeds,
+    sampler: Sampler[Any] | Scouting,
     schedule: Schedule,
     keep: Keep,
     saver: Saver | None,
     n_jobs: int | None,
     progress: bool,
 ) -> dict[str, Array]:
-    """Run a chain for each seed; all of them warm up before the first one samples."""
-    bars = Board.open(len(seeds), schedule.warmup, schedule.sweeps, schedule.draws, progress)
-    with one_thread, bars as board, shipped(sampler), joblib.Parallel(n_jobs=n_jobs) as parallel:
+    """Run a chain for each seed: all of them scout, if that is asked for, then all warm up, then all sample."""
+    scouting = sampler.sweeps if isinstance(sampler, Scouting) else 0
+    bars = Board.open(
+        len(seeds.chains), schedule.warmup, schedule.sweeps, schedule.draws, progress, scouting=scouting
+    )
+    found: dict[str, Array] = {}
+    with one_thread, bars as board, joblib.Parallel(n_jobs=n_jobs) as parallel:
+        if isinstance(sampler, Scouting):
+            chosen = _scouted(parallel, seeds.scouting(), sampler, board, saver)
+            found, sampler = {"candidates": chosen}, sampler.widen(chosen)
+        return found | _sampled(parallel, seeds.chains, sampler, schedule, keep, board, saver)
+
+
+def _scouted(
+    parallel: Any, seeds: Sequence[np.random.SeedSequence], scouting: Scouting, board: Board, saver: Saver | None
+) -> Indices:
+    """Return the positions that the scouting of all chains has chosen."""
+    with shipped(scouting.sampler):
+        chains = parallel(
+            joblib.delayed(_warm_chain)(
+                seed, scouting.sampler, scouting.sweeps, board, chain, True, saver, SCOUTING
+            )
+            for chain, seed in enumerate(seeds)
+        )
+    return scouting.choose(Moments.pooled([chain.moments for chain in chains]))
+
+
+def _sampled(
+    parallel: Any,
+    seeds: Sequence[np.random.SeedSequence],
+    sampler: Sampler[Any],
+    schedule: Schedule,
+    keep: Keep,
+    board: Board,
+    saver: Saver | None,
+) -> dict[str, Array]:
+    """Return what is kept of all chains; all of them warm up before the first one samples."""
+    with shipped(sampler):
         warm = parallel(
-            joblib.delayed(_warm_chain)(seed, sampler, schedule, board, chain, keep.watches, saver)
+            joblib.delayed(_warm_chain)(seed, sampler, schedule.warmup, board, chain, keep.watches, saver)
             for chain, seed in enumerate(seeds)
         )
         stores = keep.stores(warm)

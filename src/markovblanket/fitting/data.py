@@ -21,7 +21,19 @@ from markovblanket.posterior import storage
 from markovblanket.posterior.observed import Observed
 from markovblanket.tables.columns import Column
 from markovblanket.tables.names import Name, coordinates, split
-from markovblanket.tables.table import MixedTable, Standardisation, read, read_mixed
+from markovblanket.tables.table import (
+    MixedTable,
+    Standardisation,
+    about,
+    read,
+    read_mixed,
+    read_numbers,
+    read_whole,
+)
+
+
+# In place of names: every column is a query variable.
+EVERY_COLUMN: Any = object()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +61,7 @@ def model_data(
 ) -> ModelData:
     """The data of :func:`markovblanket.estimate`: a table, or a scatter matrix with its number of rows."""
     if query is None:
-        raise ValueError("query is missing: name the variables of interest")
+        raise ValueError("query is missing: name the variables of interest; markovblanket.network takes all of them")
     if (table is None) == (scatter is None):
         raise ValueError("give either a table or scatter=..., n=..., and not both")
     if scatter is not None and (margins not in ("auto", "gaussian") or kinds is not None):
@@ -58,13 +70,29 @@ def model_data(
         return from_scatter(scatter, n, query, names)
     if n is not None or names is not None:
         raise ValueError("n and names belong to scatter=...; a table brings its own")
+    if query is EVERY_COLUMN:
+        whole = read_undivided(table, [], margins, kinds)
+        return from_mixed_table(about(whole, whole.order), margins)
     if margins in ("auto", "rank"):
         return from_mixed_table(read_mixed(table, query, kinds), margins)
+    _require_gaussian(margins, kinds)
+    return from_table(table, query)
+
+
+def read_undivided(table: Any, asked: list[Name], margins: str, kinds: Mapping[Any, Any] | None) -> MixedTable:
+    """The table with typed columns, not divided into query and other variables; those ``asked`` for must exist."""
+    if margins in ("auto", "rank"):
+        return read_whole(table, asked, kinds)
+    _require_gaussian(margins, kinds)
+    return read_numbers(table, asked)
+
+
+def _require_gaussian(margins: str, kinds: Mapping[Any, Any] | None) -> None:
+    """Refuse margins other than ``"gaussian"``, and kinds beside these."""
     if margins != "gaussian":
         raise ValueError(f"margins={margins!r}: known are 'auto', 'rank' and 'gaussian'")
     if kinds is not None:
         raise ValueError("kinds belong to a copula: pass margins='auto' or 'rank'")
-    return from_table(table, query)
 
 
 def from_table(table: Any, query: Any) -> ModelData:
@@ -111,7 +139,7 @@ def from_scatter(matrix: Any, n: int | None, query: Any, names: Sequence[Any] | 
     labels = coordinates(range(len(S)) if names is None else names)
     if len(labels) != len(S):
         raise ValueError(f"{len(labels)} names for a scatter matrix of {len(S)} variables")
-    chosen, rest = split(labels, query)
+    chosen, rest = split(labels, labels if query is EVERY_COLUMN else query)
     place = {name: k for k, name in enumerate(labels)}
     order = [place[name] for name in (*chosen, *rest)]
     scatter = from_matrix(S[np.ix_(order, order)], int(n), len(chosen))

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from markovblanket._determinism import checked_seed, one_thread
 from markovblanket.chains.run import Schedule, require_count, require_jobs
 from markovblanket.contracts import Prior, Problem, Solver
-from markovblanket.fitting.data import ModelData, model_data
+from markovblanket.fitting.candidates import Candidates
+from markovblanket.fitting.data import EVERY_COLUMN, ModelData, model_data
 from markovblanket.fitting.keep import decide
 from markovblanket.fitting.run_folder import RunFolder, require_path, seed_in
 from markovblanket.fitting.task import Task, described
@@ -24,7 +25,7 @@ from markovblanket.solvers import SOLVERS
 
 AUTO = "auto"
 # Draws of the first round of ``draws="auto"``.
-FIRST_DRAWS = 1000
+FIRST_DRAWS = 500
 
 
 def estimate(
@@ -38,11 +39,12 @@ def estimate(
     margins: str = "auto",
     kinds: Mapping[Any, Any] | None = None,
     solver: str | Solver = "dual",
+    candidates: int | str = "auto",
     chains: int = 4,
     warmup: int = 1000,
-    draws: int | str = 1000,
+    draws: int | str = "auto",
     thin: int = 1,
-    budget: int = 20_000,
+    budget: int = 10_000,
     seed: int | None = None,
     n_jobs: int | None = None,
     keep: str | Path = "auto",
@@ -53,7 +55,9 @@ def estimate(
     """Estimate which variables are directly connected to the query variables, and with what probability.
 
     Draws from the posterior of ``W11`` and ``W12``, the rows of the precision matrix that belong to the query
-    variables (Kaufmann et al. 2016), at a cost linear in the number of variables.
+    variables (Kaufmann et al. 2016), at a cost linear in the number of variables. Under the spike-and-slab prior the
+    likely neighbours of the query join its block, whose entries may be exactly zero, too, so that every edge is seen
+    from both of its ends.
 
     Parameters
     ----------
@@ -61,7 +65,7 @@ def estimate(
         A row per observation; files are csv, tsv, parquet, feather or h5ad. Columns may be continuous, binary,
         ordinal or counts, and cells may be missing.
     query : list of names
-        The few variables of interest; positions for an array.
+        The few variables of interest; positions for an array. If all are named, the answer is the whole network.
     scatter : array_like, optional
         Instead of a table: ``X'X``, a sum over rows, used as given.
     n : int, optional
@@ -79,9 +83,13 @@ def estimate(
         With a copula: kinds that were inferred wrongly, ``{"stage": ["I", "II", "III"], "dose": "ordinal"}``.
     solver : str or solver
         ``"dual"``, linear in the number of variables, or ``"dense"``, the slow reference.
+    candidates : int or "auto"
+        With exact zeros: the largest number of variables that join the query in its block. ``"auto"``: all of a small
+        table; otherwise those that a short scouting stage finds to be a neighbour with a probability of 0.05 or
+        more, up to a block of 150 variables. 0: none, the paper's block, which sees an edge from the query alone.
     chains, warmup, draws, thin : int
         Independent chains; iterations discarded; draws kept per chain; iterations per kept draw.
-        ``draws="auto"``: 1000, doubled until the chains agree or the budget is used up.
+        ``draws="auto"``: 500, doubled until the chains agree or the budget is used up.
     budget : int
         With ``draws="auto"``: the most iterations per chain. The numbers are those of a run that asks for as many
         draws at once.
@@ -92,8 +100,8 @@ def estimate(
     keep : str or path
         ``"draws"``: every draw, in memory. ``"summary"``: statistics of every edge, in memory that does not grow
         with the draws, and the draws of a few edges. A path: a summary, and every draw in a zarr store in that
-        folder (W12 in single precision), which is then also a saved posterior. ``"auto"``: draws if W12 has at
-        most 2^28 numbers in all (two gigabytes), else a summary.
+        folder (W12 in single precision), which is then also a saved posterior. ``"auto"``: draws if W11 and
+        W12 have at most 2^28 numbers in all (two gigabytes), else a summary.
     named : list of pairs, optional
         With a summary: the edges (query, variable) whose draws are kept; by default the 200 whose sign is surest
         after warm-up.
@@ -132,6 +140,7 @@ def estimate(
         data = model_data(table, query, margins, kinds, scatter, n, names)
     problem = problem_of(data, *parts)
     keeping = decide(keep, named, (data.query, data.rest), chains, most)
+    asked = Candidates(candidates)
     declared = None if kinds is None else {str(name): _plain(kind) for name, kind in kinds.items()}
     settings = described(data, {"prior": problem.prior, "solver": problem.solver}) | {"kinds": declared}
     task = Task(
@@ -142,10 +151,79 @@ def estimate(
         keeping=keeping,
         chains=chains,
         seeds=seeds,
+        candidates=asked,
     )
     if draws == AUTO:
         return task.run_until_converged(budget, n_jobs, progress, checkpoint)
     return task.run(n_jobs, progress, checkpoint)
+
+
+def network(
+    table: Any = None,
+    *,
+    scatter: npt.ArrayLike | None = None,
+    n: int | None = None,
+    names: Sequence[Any] | None = None,
+    prior: str | Prior = "spike-slab",
+    margins: str = "auto",
+    kinds: Mapping[Any, Any] | None = None,
+    chains: int = 4,
+    warmup: int = 1000,
+    draws: int | str = "auto",
+    thin: int = 1,
+    budget: int = 10_000,
+    seed: int | None = None,
+    n_jobs: int | None = None,
+    keep: str | Path = "auto",
+    checkpoint: str | Path | None = None,
+    progress: bool = True,
+) -> Posterior:
+    """Estimate the whole network of a table: every variable is a query variable, and none is left outside.
+
+    For up to a few hundred variables; :func:`scan` finds the neighbours of each of thousands.
+
+    Parameters
+    ----------
+    table, scatter, n, names, margins, kinds
+        The data, as for :func:`estimate`.
+    prior : str or prior
+        ``"spike-slab"`` or an instance of :class:`SpikeSlab`: a network needs exact zeros.
+    chains, warmup, draws, thin, budget, seed, n_jobs, keep, checkpoint, progress
+        As for :func:`estimate`.
+
+    Returns
+    -------
+    Posterior
+        A posterior like any other, without other variables: ``edges()`` has all pairs.
+
+    Examples
+    --------
+    >>> import markovblanket as mb
+    >>> made = mb.simulate(rows=300, query=1, rest=7, density=0.4, seed=0)
+    >>> posterior = mb.network(made.table, warmup=200, draws=500, seed=1)
+    >>> posterior
+    <Posterior: a network of 8 variables, 4 chains of 500 draws>
+    """
+    return estimate(
+        table,
+        EVERY_COLUMN,
+        scatter=scatter,
+        n=n,
+        names=names,
+        prior=prior,
+        margins=margins,
+        kinds=kinds,
+        chains=chains,
+        warmup=warmup,
+        draws=draws,
+        thin=thin,
+        budget=budget,
+        seed=seed,
+        n_jobs=n_jobs,
+        keep=keep,
+        checkpoint=checkpoint,
+        progress=progress,
+    )
 
 
 def _schedules(

@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 
 from markovblanket.chains import snapshots
-from markovblanket.chains.run import SAMPLING, WARMUP, Schedule, still_kept
+from markovblanket.chains.run import SAMPLING, SCOUTING, WARMUP, Schedule, Scouting, still_kept
 from markovblanket.chains.snapshots import Record, Saver, part
 from markovblanket.chains.stores import EFFORT, KeepDraws, MemoryStore
 from markovblanket.contracts import Array
+from markovblanket.fitting.candidates import scouted
 from markovblanket.fitting.estimate import AUTO
 from markovblanket.fitting.run_folder import RunFolder
 from markovblanket.fitting.task import Task, schedule_in
@@ -91,7 +92,10 @@ def load(path: str | Path) -> Posterior:
         raise ValueError(f"{run.path} cannot be read yet: {seen.sentence}")
     saver = run.saver(run.plan_of_one_run())
     stores = [_drawn(saver, chain, task.schedule) for chain in range(task.chains)]
-    return task.posterior(KeepDraws(least).gather([store.first(least) for store in stores]))
+    arrays = KeepDraws(least).gather([store.first(least) for store in stores])
+    if isinstance(task.sampler, Scouting):
+        arrays["candidates"] = scouted(task.sampler, saver, task.chains)
+    return task.posterior(arrays)
 
 
 def _drawn(saver: Saver, chain: int, schedule: Schedule) -> MemoryStore:
@@ -114,7 +118,8 @@ class Status:
     running : bool
         Whether a process is running it.
     chains : pandas.DataFrame
-        A row per chain: its phase, iterations done (``sweeps``), draws kept, and seconds since its last snapshot.
+        A row per chain: its phase, iterations done (``sweeps``, scouting included), draws kept, and seconds since its
+        last snapshot.
     sweeps, draws : int
         The iterations and draws of each chain when it is finished.
     rhat : float
@@ -147,21 +152,22 @@ def status(folder: str | Path) -> Status:
     """The progress of a run with a checkpoint, as of its last snapshots; it may be running."""
     run = RunFolder.at(folder)
     plan = run.plan_of_one_run()
-    schedule, saver = schedule_in(plan), run.saver(plan)
-    seen = [_reached(saver, chain, schedule) for chain in range(plan["chains"])]
+    schedule, saver, scouting = schedule_in(plan), run.saver(plan), plan["scouting"]
+    seen = [_reached(saver, chain, schedule, scouting) for chain in range(plan["chains"])]
     chains = pd.DataFrame([row for row, _ in seen]).rename_axis("chain")
     rhat = _agreement([draws for _, draws in seen])
-    return Status(run.is_running, chains, schedule.sweeps, schedule.draws, rhat)
+    return Status(run.is_running, chains, scouting + schedule.sweeps, schedule.draws, rhat)
 
 
-def _reached(saver: Saver, chain: int, schedule: Schedule) -> tuple[dict[str, Any], Array]:
+def _reached(saver: Saver, chain: int, schedule: Schedule, scouting: int) -> tuple[dict[str, Any], Array]:
     """The progress of a chain, and its draws of the quantities for R-hat: (draw, quantity)."""
-    for phase in (SAMPLING, WARMUP):
+    for phase in (SAMPLING, WARMUP, SCOUTING):
         if record := saver.read(chain, phase, _is_watched):
             age = time.time() - saver.path(chain, phase).stat().st_mtime
             count = int(snapshots.entry(record, "count"))
-            kept = max(0, count - schedule.warmup) // schedule.thin
-            return {"phase": phase, "sweeps": count, "draws": kept, "seconds_ago": round(age, 1)}, _watched(record)
+            sweeps, kept = count + scouting * (phase != SCOUTING), max(0, count - schedule.warmup) // schedule.thin
+            row = {"phase": phase, "sweeps": sweeps, "draws": kept * (phase == SAMPLING)}
+            return row | {"seconds_ago": round(age, 1)}, _watched(record)
     return {"phase": "waiting", "sweeps": 0, "draws": 0, "seconds_ago": np.nan}, np.empty((0, 0))
 
 

@@ -32,7 +32,7 @@ from markovblanket.posterior.storage import plain
 Plan = dict[str, Any]
 
 # The format that this version reads and writes; folders of other formats are refused.
-FORMAT = 3
+FORMAT = 4
 SECONDS_BETWEEN_SNAPSHOTS = 10.0
 # The name of a run's folder inside the output folder of the command line.
 CHECKPOINT = "checkpoint"

@@ -25,7 +25,7 @@ from markovblanket.chains.progress import counted
 from markovblanket.chains.run import Schedule, require_count, require_jobs
 from markovblanket.chains.snapshots import Record
 from markovblanket.contracts import Array, Prior, Solver
-from markovblanket.fitting.data import fingerprint_of, from_mixed_table
+from markovblanket.fitting.data import fingerprint_of, from_mixed_table, read_undivided
 from markovblanket.fitting.estimate import chosen, problem_of
 from markovblanket.fitting.keep import Keeping
 from markovblanket.fitting.run_folder import RunFolder, seed_in
@@ -38,7 +38,7 @@ from markovblanket.priors import PRIORS
 from markovblanket.solvers import SOLVERS
 from markovblanket.tables.columns import Column
 from markovblanket.tables.names import Name, names_asked, split
-from markovblanket.tables.table import MixedTable, about, read_numbers, read_whole
+from markovblanket.tables.table import MixedTable, about
 
 EACH = "each"
 # Pairs that are not selected are recorded too if their probability of inclusion is at least this.
@@ -134,27 +134,16 @@ def _understood(
     table: Any, queries: str | Iterable[Any], margins: str, kinds: Mapping[Any, Any] | None
 ) -> tuple[MixedTable, list[tuple[Name, ...]]]:
     """The table with typed columns, and the sets of query variables, checked."""
-    if margins not in ("auto", "rank", "gaussian"):
-        raise ValueError(f"margins={margins!r}: known are 'auto', 'rank' and 'gaussian'")
     if isinstance(queries, str) and queries != EACH:
         raise ValueError(f"queries={queries!r}: {EACH!r}, or a list of names and of lists of names")
     asked = [] if isinstance(queries, str) else [names_asked(query) for query in queries]
     with one_thread:  # as in the chains: the last bits must not depend on the number of cores
-        whole = _read_all(table, [name for query in asked for name in query], margins, kinds)
+        whole = read_undivided(table, [name for query in asked for name in query], margins, kinds)
     if isinstance(queries, str):
         asked = [(name,) for name in whole.order]
     sets = [split(whole.order, query)[0] for query in asked]
     _refuse_odd(sets)
     return whole, sets
-
-
-def _read_all(table: Any, asked: list[Name], margins: str, kinds: Mapping[Any, Any] | None) -> MixedTable:
-    """The table with typed columns, not divided into query and other variables."""
-    if margins != "gaussian":
-        return read_whole(table, asked, kinds)
-    if kinds is not None:
-        raise ValueError("kinds belong to a copula: pass margins='auto' or 'rank'")
-    return read_numbers(table, asked)
 
 
 def _refuse_odd(sets: Sequence[tuple[Name, ...]]) -> None:

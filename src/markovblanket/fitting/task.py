@@ -7,8 +7,8 @@ import tempfile
 import warnings
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, is_dataclass, replace
-from functools import cache
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from functools import cache, cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,20 @@ import numpy as np
 
 from markovblanket._determinism import one_thread
 from markovblanket._files import sha256_of_text
-from markovblanket.chains.run import Schedule, run
-from markovblanket.contracts import Array, Problem, Sampler
+from markovblanket.chains.run import Schedule, Scouting, run
+from markovblanket.contracts import Array, Problem, Sampler, SparsePrior
 from markovblanket.fitting import data
+from markovblanket.fitting.candidates import Candidates
 from markovblanket.fitting.data import ModelData
 from markovblanket.fitting.keep import Keeping
 from markovblanket.fitting.run_folder import Plan, RunFolder
 from markovblanket.posterior.diagnostics import ConvergenceWarning
 from markovblanket.posterior.observed import Observed
 from markovblanket.posterior.posterior import Posterior
+from markovblanket.posterior.summaries import take
 from markovblanket.priors import PRIORS
 from markovblanket.solvers import SOLVERS
+from markovblanket.tables.names import Name
 
 # Entries of a plan that are also settings of the posterior, unchanged.
 DESCRIBED = ("data", "margins", "prior", "solver", "versions", "kinds")
@@ -44,6 +47,7 @@ class Task:
     keeping: Keeping
     chains: int
     seeds: np.random.SeedSequence
+    candidates: Candidates = field(default_factory=Candidates)
 
     # Running ------------------------------------------------------------------------------------------------
 
@@ -71,7 +75,7 @@ class Task:
         """The posterior of all chains; snapshots go to the folder, if there is one."""
         saver = None if folder is None else folder.begin(self.plan(folder), self.write_data)
         arrays = run(
-            self.problem,
+            self.sampler,
             self.schedule,
             chains=self.chains,
             seed=self.seeds,
@@ -82,13 +86,27 @@ class Task:
         )
         return self.posterior(arrays)
 
+    @cached_property
+    def sampler(self) -> Sampler[Any] | Scouting:
+        """What the chains run: the paper's block, or the widened one, perhaps after scouting for its candidates."""
+        if not isinstance(self.problem, Problem):
+            return self.problem
+        return self.candidates.sampler(self.problem, self.schedule.warmup)
+
     def posterior(self, arrays: dict[str, Array]) -> Posterior:
         """The posterior of what the chains have kept, with named axes."""
         latent, draws = arrays.pop("latent", None), arrays["W11"].shape[1]
+        chosen = self._names_chosen(arrays.pop("candidates", None))
         empty = np.empty((self.chains, draws, self.data.table.n, 0))
         observed = self._observed(empty if latent is None else latent)
-        settings = self._settings | {"draws": draws}
+        settings = self._settings | {"draws": draws, "candidates": {"asked": self.candidates.asked, "chosen": chosen}}
         return self.keeping.posterior(arrays, self.data.query, self.data.rest, observed, settings)
+
+    def _names_chosen(self, scouted: Array | None) -> list[Name]:
+        """The names of the variables that are in the block beside the query; none in the paper's block."""
+        if scouted is None:
+            scouted = getattr(self.sampler, "candidates", np.empty(0, dtype=int))
+        return take(self.data.rest, np.asarray(scouted, dtype=np.intp))
 
     def _may_double(self, budget: int) -> bool:
         """Whether twice as many draws are within the budget and can be stored."""
@@ -109,13 +127,15 @@ class Task:
     def _settings(self) -> dict[str, Any]:
         """The settings of the posterior, with schedule, seed and what is kept."""
         run_by = {"chains": self.chains, "seed": str(self.seeds.entropy), "keep": self.keeping.settings}
-        return {**self.settings, **asdict(self.schedule), **run_by}
+        return {**self.settings, **asdict(self.schedule), **run_by, "candidates": {"asked": self.candidates.asked}}
 
     def plan(self, folder: RunFolder) -> Plan:
         """The plan that the folder of the run records: settings and names."""
         names = {"query": self.data.query, "variables": sha256_of_text(repr(self.data.rest))}
         named = None if self.keeping.named is None else self.keeping.named.tolist()
-        return {**names, **self._settings, "keep": self.keeping.settings_in(folder.path), "named": named}
+        scouting = self.sampler.sweeps if isinstance(self.sampler, Scouting) else 0
+        keep = self.keeping.settings_in(folder.path)
+        return {**names, **self._settings, "keep": keep, "named": named, "scouting": scouting}
 
     def write_data(self, folder: RunFolder) -> None:
         """Write the data to the folder of the run, so that it can be resumed without the table."""
@@ -137,6 +157,7 @@ class Task:
             keeping=Keeping.of(plan["keep"], folder.path, named),
             chains=plan["chains"],
             seeds=np.random.SeedSequence(int(plan["seed"])),
+            candidates=Candidates(plan["candidates"]["asked"]),
         )
 
 
@@ -166,6 +187,8 @@ def described(made: ModelData, parts: Mapping[str, Any]) -> dict[str, Any]:
     p, q = made.scatter.S12.shape
     size = {"n": made.table.n or made.scatter.n, "p": p, "q": q, "sha256": made.fingerprint}
     by_role = {role: _described_part(part) for role, part in parts.items()}
+    if isinstance(parts["prior"], SparsePrior):
+        by_role["prior"]["expected_inclusion"] = parts["prior"].expected_inclusion(p + q)
     return {"data": size, "margins": made.margins, **by_role, "versions": dict(_versions())}
 
 

@@ -19,17 +19,25 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from markovblanket.contracts import Array, ChainState, Columns, Draw, Hyper, Problem, Scatter, SweepInfo
+from markovblanket.contracts import (
+    Array,
+    ChainState,
+    Columns,
+    Draw,
+    Hyper,
+    Indices,
+    Problem,
+    Scatter,
+    SparsePrior,
+    SweepInfo,
+)
 from markovblanket.model import _block_columns
 from markovblanket.model._block_columns import WITH_QUERY, WITHOUT_QUERY, Block, Law
 from markovblanket.model._block_relocation import relocate
 from markovblanket.model.rest_prior import RestPrior
 from markovblanket.model.scatter import Factored, inverse_diagonal, rotated
-from markovblanket.priors.spike_slab import SpikeSlab, draw_rows
-
-Indices = npt.NDArray[np.intp]
+from markovblanket.priors.spike_slab import draw_rows
 
 # Names of the hyperparameters of each class of pairs.
 HYPER_NAMES = {WITH_QUERY: ("inclusion", "slab"), WITHOUT_QUERY: ("inclusion_others", "slab_others")}
@@ -44,7 +52,8 @@ class WidenedBlanket:
     Parameters
     ----------
     problem : Problem
-        The problem of the block: its ``p`` is P, and its prior a :class:`SpikeSlab`.
+        The problem of the block: its ``p`` is P, and its prior a
+        :class:`markovblanket.contracts.SparsePrior`.
     p : int
         Number of query variables, the first of the block.
     candidates : numpy.ndarray
@@ -61,9 +70,9 @@ class WidenedBlanket:
         return cls(widened(problem, candidates), problem.p, candidates)
 
     @property
-    def prior(self) -> SpikeSlab:
+    def prior(self) -> SparsePrior:
         """The prior of an entry."""
-        assert isinstance(self.problem.prior, SpikeSlab)
+        assert isinstance(self.problem.prior, SparsePrior)
         return self.problem.prior
 
     @property

@@ -35,6 +35,8 @@ class RestPrior:
         """Return the prior of largest marginal likelihood for columns, n x q, whose means are unknown."""
         X = X2 - X2.mean(axis=0)
         n, q = X.shape
+        if not q:
+            return cls.of_ridge(1.0, 0)
         sizes = np.linalg.eigvalsh(X @ X.T if n <= q else X.T @ X)
         return cls.fitted(np.maximum(sizes, 0.0), q, n - 1)
 

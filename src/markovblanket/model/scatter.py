@@ -139,7 +139,7 @@ def from_columns(X1: Array, X2: Array, *, centred: bool = False) -> FactorScatte
     Of columns that were ``centred``, because their means are unknown, the number of rows counts one less.
     """
     rows, q = X2.shape
-    F: Array = X2 if rows <= q else linalg.qr(X2, mode="r")[0][:q]
+    F: Array = X2 if rows <= q else linalg.qr(X2, mode="r")[0][:q] if q else np.zeros((0, 0))
     return FactorScatter(rows - centred, X1.T @ X1, rotated(F), X1.T @ X2)
 
 
@@ -163,6 +163,8 @@ def rotated(F: Array) -> Array:
 
     Its columns are contiguous in memory, because columns of single variables are read.
     """
+    if not F.size:
+        return F
     return (F.T @ _rotation(F)).T
 
 

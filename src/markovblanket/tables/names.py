@@ -33,7 +33,7 @@ def _writable(text: str) -> bool:
 
 
 def split(names: Sequence[Name], query: Any) -> tuple[tuple[Name, ...], tuple[Name, ...]]:
-    """Return the query names in the order asked for, and all other names in the order of the table."""
+    """Return the query names in the order asked for, and all other names, perhaps none, in that of the table."""
     asked = spelled(names_asked(query), names, "query")
     if not asked:
         raise ValueError("query is empty: name at least one column to ask about")
@@ -42,10 +42,7 @@ def split(names: Sequence[Name], query: Any) -> tuple[tuple[Name, ...], tuple[Na
     refuse_repeated(names)
     require(asked, names, "query")
     chosen = set(asked)
-    rest = tuple(name for name in names if name not in chosen)
-    if not rest:
-        raise ValueError("every column is a query column: no variable is left to connect them to")
-    return asked, rest
+    return asked, tuple(name for name in names if name not in chosen)
 
 
 def refuse_repeated(names: Iterable[Name]) -> None:

@@ -1,0 +1,110 @@
+"""Which variables join the query in the widened block: as many as were asked for, chosen by a scouting stage.
+
+A small table is in the block as a whole, and nothing is scouted. Otherwise every chain begins with sweeps of the
+paper's block, which sees an edge from the query's end alone and costs little; the variables that are a neighbour of
+some query variable there with probability 0.05 or more become candidates, the same in all chains and for good.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from markovblanket.chains.run import SCOUTING, Scouting
+from markovblanket.chains.snapshots import Saver
+from markovblanket.chains.stores import Chain
+from markovblanket.chains.streaming import Moments
+from markovblanket.contracts import Indices, Problem, Sampler, SparsePrior
+from markovblanket.model.network_sweep import WidenedBlanket
+from markovblanket.model.sweep import Blanket
+
+AUTO = "auto"
+# A table of at most so many variables is in the block as a whole.
+SMALL_TABLE = 100
+# Otherwise the block has at most so many variables; the cost of a sweep grows with the third power of that.
+LARGEST_BLOCK = 150
+# Candidates are a neighbour of some query variable with at least this probability while scouting.
+LEAST_INCLUSION = 0.05
+# Sweeps of scouting, if the warm-up is not shorter.
+SCOUTING_SWEEPS = 500
+LEAST_SCOUTING_SWEEPS = 20
+# A whole network of more variables takes too long.
+LARGEST_NETWORK = 500
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The candidates that were asked for: ``"auto"``, or the largest number of them; 0 for the paper's block."""
+
+    asked: str | int = AUTO
+
+    def __post_init__(self) -> None:
+        """Refuse what is neither a number nor ``"auto"``."""
+        whole = isinstance(self.asked, int | np.integer) and not isinstance(self.asked, bool)
+        if self.asked != AUTO and not (whole and int(self.asked) >= 0):
+            raise ValueError(f"candidates={self.asked!r}: must be a whole number, at least 0, or {AUTO!r}")
+
+    def sampler(self, problem: Problem, warmup: int) -> Sampler[Any] | Scouting:
+        """Return what the chains run: the paper's block, the widened one, or a scouting stage before the latter."""
+        self._refuse(problem)
+        if not problem.prior.exact_zeros or (self.asked == 0 and problem.q):
+            return Blanket(problem)
+        if self._most(problem) >= problem.q:
+            return WidenedBlanket.of(problem, np.arange(problem.q))
+        sweeps = min(SCOUTING_SWEEPS, max(warmup, LEAST_SCOUTING_SWEEPS))
+        return Scouting(
+            sampler=Blanket(problem),
+            sweeps=sweeps,
+            choose=lambda moments: likeliest(moments, self._most(problem)),
+            widen=lambda chosen: WidenedBlanket.of(problem, chosen),
+        )
+
+    def _most(self, problem: Problem) -> int:
+        """The largest number of candidates."""
+        if isinstance(self.asked, str):
+            small = problem.p + problem.q <= SMALL_TABLE
+            return problem.q if small else max(LARGEST_BLOCK - problem.p, 0)
+        return int(self.asked)
+
+    def _refuse(self, problem: Problem) -> None:
+        """Refuse candidates, or a whole network, under a prior without exact zeros; and networks that are too large."""
+        sparse = isinstance(problem.prior, SparsePrior)
+        if problem.prior.exact_zeros and not sparse and self.asked not in (0, AUTO):
+            raise ValueError(f"candidates={self.asked}: this prior has no hyperparameters by class; pass candidates=0")
+        if not problem.prior.exact_zeros and self.asked not in (0, AUTO):
+            raise ValueError(f"candidates={self.asked}: only a prior with exact zeros, 'spike-slab', can widen the block")
+        if not problem.q and not sparse:
+            raise ValueError(
+                "every column is a query column, and only the prior 'spike-slab' estimates a whole network: "
+                "choose that, or fewer query columns"
+            )
+        if not problem.q and problem.p > LARGEST_NETWORK:
+            raise ValueError(
+                f"a network of {problem.p:,} variables: at most {LARGEST_NETWORK} are possible. "
+                "markovblanket.scan estimates the neighbours of each of thousands of variables"
+            )
+
+
+def likeliest(moments: Moments, most: int) -> Indices:
+    """Return the positions of the variables that are likely neighbours of any query variable, at most ``most``.
+
+    >>> W = np.array([[0.0, 0.4, -0.1]])
+    >>> moments = Moments.empty(W.shape)
+    >>> moments.add(W)
+    >>> likeliest(moments, 2), likeliest(moments, 1)
+    (array([1, 2]), array([1]))
+    """
+    inclusion = ((moments.positive + moments.negative) / moments.seen).max(axis=0)
+    order = np.argsort(-inclusion, kind="stable")[:most]
+    return np.sort(order[inclusion[order] >= LEAST_INCLUSION])
+
+
+def scouted(scouting: Scouting, saver: Saver, chains: int) -> Indices | None:
+    """Return the candidates that the snapshots of a run have chosen; None if scouting is not done there."""
+    records = [saver.read(chain, SCOUTING) for chain in range(chains)]
+    done = [Chain.unpack(record) for record in records if record is not None]
+    if len(done) < chains or any(chain.count < scouting.sweeps or chain.moments is None for chain in done):
+        return None
+    return scouting.choose(Moments.pooled([chain.moments for chain in done if chain.moments is not None]))
