@@ -12,7 +12,8 @@ seven traits against 314 genes, against proteins, and against all 17,045 genes.
 Of every pair that touches the query, the probability of an edge in each chain: the share of its draws that are
 not zero, and the mean of conditional probabilities, which is what is reported. How far apart are the chains at
 most? And of pairs with a probability between 0.05 and 0.95: effective draws per 100 of zero or not, worst and
-median. One fit of each real table, `--sets` of the others; a result is kept for every fit."""
+median. One fit of each real table, `--sets` of the others; a result is kept for every fit.
+"""
 
 from __future__ import annotations
 
@@ -161,7 +162,7 @@ def measured(name: str, folder: Path | None, number: int, jobs: int) -> dict[str
         "reported": None if means is None else apart(means, posterior.names),
         "effective": sizes,
         "unseen": unseen,
-        "problems": posterior.diagnostics().problems,
+        "problems": list(posterior.diagnostics().problems),
         "source": source(),
     }
 

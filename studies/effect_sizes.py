@@ -1,14 +1,17 @@
 """Are partial correlations reported at their true size, with more variables than rows, too?
 
-    python studies/effect_sizes.py [--others 50 300 2000] [--columns independent factors] [--sets 10] [--out O]
+    python studies/effect_sizes.py [--others 50 300 2000] [--columns independent factors summed] [--out O]
     python studies/effect_sizes.py --page [--out O]
 
 120 rows; three query variables, each with three neighbours of its own among the others, of partial correlations
-0.5, 0.4 and 0.3 with random signs. The other columns are independent, or share ten factors that make up two
-fifths of their variance. Of every true edge: its probability, whether the default rule selects it, its partial
-correlation and 95 % interval if present. Reported over true partial correlation should be 1, and the intervals
-should hold the truth 95 times in 100. A result is kept for every data set, so a run that was stopped goes on
-where it was."""
+0.5, 0.4 and 0.3 with random signs. *independent*: these nine edges are all that there are; the other columns
+are independent but for them. *factors*: beside them, the other columns share ten factors that make up a quarter
+of their variance. *summed*: the other columns are independent, and a query variable is the sum of its
+neighbours and noise; so any two of its neighbours are joined, too, by edges of 0.12 to 0.2, which are too weak
+to be found. Of every true edge of a query variable: its probability, whether the default rule selects it, its
+partial correlation and 95 % interval if present. Reported over true partial correlation should be 1, and the
+intervals should hold the truth 95 times in 100. A result is kept for every data set, so a run that was stopped
+goes on where it was."""
 
 from __future__ import annotations
 
@@ -27,8 +30,9 @@ from common import DOCS, kept, markdown, one_thread, quietly, source, stamp, wri
 from designs import numbered
 
 ROWS, QUERY, SIZES = 120, 3, (0.5, 0.4, 0.3)
-FACTORS, SHARED = 10, 0.4
-COLUMNS = ("independent", "factors")
+FACTORS, SHARED = 10, 0.25
+SCHEDULE: dict[str, Any] = {}  # of `estimate`: its defaults
+COLUMNS = ("independent", "factors", "summed")
 HEAD = (
     "others",
     "columns",
@@ -39,6 +43,7 @@ HEAD = (
     "quartiles",
     "covered",
     "of all",
+    "neighbours known",
     "CPU s",
 )
 
@@ -48,37 +53,49 @@ def drawn(
 ) -> tuple[pd.DataFrame, list[str], pd.DataFrame]:
     """A table, its query, and the true edges: query, variable, true partial correlation."""
     rng = np.random.default_rng([number, others, COLUMNS.index(columns)])
-    loadings = rng.standard_normal((others, FACTORS)) * np.sqrt(SHARED / FACTORS) if columns == "factors" else None
-    X, w = rested(rng, rows, others, loadings)
     places = rng.permutation(others)[: QUERY * len(SIZES)].reshape(QUERY, len(SIZES))
     true = np.array(SIZES) * rng.choice([-1.0, 1.0], places.shape)
-    # With a unit residual it is b / sqrt(w + b^2), where w is the variable's diagonal entry without the query.
-    b = true * np.sqrt(w[places] / (1 - true**2))
-    Y = np.einsum("nqk,qk->nq", X[:, places], b) + rng.standard_normal((rows, QUERY))
+    Y, X = (summed if columns == "summed" else joined)(rng, rows, others, places, true, columns == "factors")
     query, names = [f"Q{i + 1}" for i in range(QUERY)], numbered(others)
     ends = [(query[i], names[places[i, k]], true[i, k]) for i in range(QUERY) for k in range(len(SIZES))]
     table = pd.DataFrame(np.hstack([Y, X]), columns=[*query, *names])
     return table, query, pd.DataFrame(ends, columns=["query", "variable", "true"])
 
 
-def rested(
-    rng: np.random.Generator, rows: int, others: int, loadings: np.ndarray | None
+def joined(
+    rng: np.random.Generator, rows: int, others: int, places: np.ndarray, true: np.ndarray, factors: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of the other variables, and the diagonal of their precision matrix."""
-    E = rng.standard_normal((rows, others))
-    if loadings is None:
-        return E, np.ones(others)
-    X = rng.standard_normal((rows, FACTORS)) @ loadings.T + np.sqrt(1 - SHARED) * E
-    scaled = loadings / (1 - SHARED)
-    inner = np.linalg.inv(np.eye(FACTORS) + loadings.T @ scaled)
-    return X, 1 / (1 - SHARED) - np.einsum("jk,kl,jl->j", scaled, inner, scaled)
+    """Rows of a network: W11 = I, W22 = S^-1, W12 = -B, so that X given Y has mean S B'Y and covariance S.
+
+    S is that of a factor model, ``L L' + u I``, or the identity; B has the partial correlations times the roots of
+    the diagonal of S^-1, and Y has the precision matrix I - B S B'.
+    """
+    u = 1 - SHARED if factors else 1.0
+    L = rng.standard_normal((others, FACTORS)) * np.sqrt((1 - u) / FACTORS)
+    inner = np.linalg.inv(np.eye(FACTORS) + L.T @ L / u)
+    diagonal = 1 / u - np.einsum("jk,kl,jl->j", L, inner, L) / u**2
+    B = np.zeros((QUERY, others))
+    B[np.arange(QUERY)[:, None], places] = true * np.sqrt(diagonal[places])
+    BS = B @ L @ L.T + u * B
+    Y = rng.multivariate_normal(np.zeros(QUERY), np.linalg.inv(np.eye(QUERY) - BS @ B.T), rows)
+    noise = rng.standard_normal((rows, FACTORS)) @ L.T + np.sqrt(u) * rng.standard_normal((rows, others))
+    return Y, Y @ BS + noise
+
+
+def summed(
+    rng: np.random.Generator, rows: int, others: int, places: np.ndarray, true: np.ndarray, factors: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Independent columns, and sums of some: with weight b the partial correlation is b / sqrt(1 + b^2)."""
+    X = rng.standard_normal((rows, others))
+    Y = np.einsum("nqk,qk->nq", X[:, places], true / np.sqrt(1 - true**2))
+    return Y + rng.standard_normal((rows, QUERY)), X
 
 
 def measured(columns: str, others: int, number: int) -> dict[str, Any]:
     """What is reported of every true edge, and how many false ones are selected."""
     table, query, truth = drawn(columns, others, number)
     begin = time.process_time()
-    posterior = quietly(mb.estimate, table, query, margins="gaussian", seed=number, n_jobs=1)
+    posterior = quietly(mb.estimate, table, query, margins="gaussian", seed=number, n_jobs=1, **SCHEDULE)
     chosen = posterior.edges()
     seconds = time.process_time() - begin
     names = ["query", "variable"]
@@ -86,9 +103,19 @@ def measured(columns: str, others: int, number: int) -> dict[str, Any]:
     every = posterior.edges_at(i, k).set_index(names)
     found = truth.join(every[["probability", "partial_correlation", "lower", "upper"]], on=names)
     found["selected"] = pd.MultiIndex.from_frame(found[names]).isin(pd.MultiIndex.from_frame(chosen[names]))
+    found["known"] = with_neighbours_known(table, truth)
     edges = json.loads(found.round(6).to_json(orient="records"))
     told = {"columns": columns, "others": others, "set": number, "seconds": seconds, "edges": edges}
     return told | {"false": len(chosen) - int(found["selected"].sum()), "source": source()}
+
+
+def with_neighbours_known(table: pd.DataFrame, truth: pd.DataFrame) -> list[float]:
+    """Sample partial correlations of the true edges, given the other true neighbours of the query variable."""
+    found = []
+    for query, own in truth.groupby("query", sort=False):
+        W = np.linalg.inv(np.corrcoef(table[[query, *own["variable"]]].to_numpy().T))
+        found += list(-W[0, 1:] / np.sqrt(W[0, 0] * np.diag(W)[1:]))
+    return found
 
 
 def result(folder: Path, columns: str, others: int, number: int) -> dict[str, Any]:
@@ -131,6 +158,7 @@ def summary(records: list[dict[str, Any]]) -> pd.DataFrame:
                 "ratio_upper": upper,
                 "covered": chosen["covered"].mean(),
                 "covered_all": group["covered"].mean(),
+                "known": (group["known"] / group["true"]).median(),
                 "seconds": float(np.mean([one["seconds"] for one in own])),
             }
         )
@@ -159,6 +187,7 @@ def page(records: list[dict[str, Any]]) -> str:
             f"{row.ratio_lower:.2f} to {row.ratio_upper:.2f}",
             f"{row.covered:.2f}",
             f"{row.covered_all:.2f}",
+            f"{row.known:.2f}",
             f"{row.seconds:.1f}",
         )
         for row in summary(records).itertuples()
@@ -177,8 +206,10 @@ def page(records: list[dict[str, Any]]) -> str:
 ABOUT = """Below: how many of the true edges are selected, and how many edges that are not there; of the
 selected true edges the median of reported over true partial correlation, its quartiles, and the share of
 intervals that hold the truth; the same share of all true edges. An edge is selected where it looks strong, so
-where many are missed, those that are found are on average reported too large; that is selection, not the
-prior."""
+where many are missed, those that are found are on average reported too large; that is selection, not the prior.
+Where true edges among the neighbours are not found, the partial correlations are those of a network without
+them, and come out smaller. *Neighbours known*: the median ratio of what somebody would report who knew the
+neighbours of the query variable and computed from them alone, without selection."""
 
 
 def main() -> None:

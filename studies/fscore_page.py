@@ -238,7 +238,7 @@ def rates_table(rates: pd.DataFrame) -> str:
             f"{row.promised:.3f}",
             f"{row.recall:.2f}",
         )
-        for row in rates[rates["method"] == DEFAULT].itertuples()
+        for row in rates[(rates["method"] == DEFAULT) & rates["rule"].isin(RULES)].itertuples()
     ]
     return markdown(("design", "rule", "sets", "edges", "false (se)", "promised", "recall"), rows)
 

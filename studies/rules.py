@@ -5,7 +5,8 @@
 
 Designs as in `fscore`, but other data sets, so that the rule is not chosen on those by which it is judged. Kept
 are the probabilities of all pairs, so a new rule needs no new fit; `--page` makes docs/studies/rules.md of all
-that is in the folder."""
+that is in the folder.
+"""
 
 from __future__ import annotations
 
