@@ -76,8 +76,8 @@ class ChainState:
     """Current state of a chain; a sweep returns a new state and never changes an old one.
 
     ``hyper`` holds the learned hyperparameters by name. ``columns`` is None if all columns are observed Gaussian
-    data, which never change. ``inclusion``, P x P, has the conditional probabilities of the last sweep that an entry
-    of a widened block is not zero; the next sweep does not depend on them.
+    data, which never change. ``inclusion``, P x P, has the conditional probabilities of the last sweep that an
+    entry of a widened block is not zero; the next sweep does not depend on them.
     """
 
     W11: Array
@@ -244,7 +244,7 @@ class SparsePrior(Protocol):
     def draw_hyper(
         self, rng: np.random.Generator, edges: int, pairs: int, squares: float, variables: int
     ) -> tuple[float, float]:
-        """Draw ``(inclusion, slab)`` given ``edges`` nonzero entries among ``pairs``, and their sum of ``squares``."""
+        """Draw ``(inclusion, slab)`` given ``edges`` nonzero ones among ``pairs``, with their sum of squares."""
 
     def start_hyper(self, rng: np.random.Generator, variables: int) -> tuple[float, float]:
         """Draw an over-dispersed ``(inclusion, slab)`` for the start of a chain."""

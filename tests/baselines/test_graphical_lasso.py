@@ -44,8 +44,8 @@ def test_the_answer_is_a_posterior_with_all_that_one_says(clinic, posterior):
     assert posterior.diagnostics().converged
     assert list(posterior.hyperparameters.data_vars) == ["lam"]
     edges = posterior.edges(all=True)
-    assert len(edges) == 2 * 8
-    assert np.isfinite(edges[["weight", "sd", "partial_correlation", "rhat", "ess"]].to_numpy()).all()
+    assert len(edges) == 2 * 8 + 1
+    assert np.isfinite(edges[["partial_correlation", "lower", "upper", "rhat", "ess"]].to_numpy()).all()
     assert np.abs(posterior.partial_correlation.values).max() < 1  # W is positive definite as a whole
     assert posterior.r2()["mean"].between(0, 1).all()
     assert posterior.settings["prior"] == {

@@ -30,6 +30,7 @@ from markovblanket.simulation.networks import KIND_MAPS
 # Names that a csv file, a spreadsheet, a terminal, HTML or a shell might take for something else.
 NAMES = {"Q1": "a, b", "V1": "=1+1", "V2": "[bold]x", "V3": "<b>&amp;", "V4": "größe", "V5": "-minus", "V6": "$x$"}
 TINY = ["--chains", "2", "--warmup", "50", "--draws", "50", "--seed", "1", "--jobs", "1"]
+LIKELY = ["--probability", "0.2"]
 SOURCE = str(Path(mb.__file__).parents[1])
 WRITTEN = {"edges.csv", "fit.log", "network.graphml", "network.svg", "posterior", "report.html", "settings.json"}
 WRITTEN |= {"checkpoint"}
@@ -45,9 +46,7 @@ def place(tmp_path_factory) -> Path:
     place = tmp_path_factory.mktemp("place")
     table().to_csv(place / "table.csv", index=False)
     query = ["--query", '"a, b"', "--query", "Q2"]
-    assert (
-        main(["fit", str(place / "table.csv"), *query, "--out", str(place / "run"), "--level", "0.5", *TINY]) == 0
-    )
+    assert main(["fit", str(place / "table.csv"), *query, "--out", str(place / "run"), *LIKELY, *TINY]) == 0
     return place
 
 
@@ -107,7 +106,7 @@ def test_a_run_holds_what_is_promised_and_leaves_nothing_beside_it(place):
 
 def test_edges_are_those_of_the_posterior_with_names_that_come_back(place):
     posterior = mb.load(place / "run" / "posterior")
-    expected = posterior.edges(level=0.5)
+    expected = posterior.edges(0.2)
     assert_written(place / "run" / "edges.csv", expected)
     assert {"=1+1", "-minus"} & set(expected["variable"])
 
@@ -119,7 +118,7 @@ def test_the_posterior_is_the_one_that_python_estimates(place):
 
 
 def test_pictures_have_every_selected_variable(place):
-    edges = mb.load(place / "run" / "posterior").edges(level=0.5)
+    edges = mb.load(place / "run" / "posterior").edges(0.2)
     names = {*edges["variable"], "a, b", "Q2"}
     drawn = ElementTree.parse(place / "run" / "network.svg").iter("{http://www.w3.org/2000/svg}text")
     assert names <= {"".join(text.itertext()).strip() for text in drawn}
@@ -133,7 +132,7 @@ def test_pictures_have_every_selected_variable(place):
 def test_settings_and_log_tell_how_it_was_made(place):
     settings = json.loads((place / "run" / "settings.json").read_text())
     assert settings["query"] == ["a, b", "Q2"]
-    assert (settings["rule"], settings["seed"], settings["draws"]) == ({"level": 0.5}, "1", 50)
+    assert (settings["rule"], settings["seed"], settings["draws"]) == ({"probability": 0.2}, "1", 50)
     log = (place / "run" / "fit.log").read_text()
     assert mb.__version__ in log
     assert "cells missing" in log
@@ -141,10 +140,10 @@ def test_settings_and_log_tell_how_it_was_made(place):
 
 
 def test_the_summary_takes_names_literally_and_says_what_to_beware_of(place, capsys):
-    again = ["fit", str(place / "table.csv"), "-q", '"a, b",Q2', "-o", str(place / "run"), "--level", "0.5", *TINY]
+    again = ["fit", str(place / "table.csv"), "-q", '"a, b",Q2', "-o", str(place / "run"), *LIKELY, *TINY]
     assert main([*again, "--force", "--strict"]) == 3
     out, err = capsys.readouterr()
-    edges = mb.load(place / "run" / "posterior").edges(level=0.5)
+    edges = mb.load(place / "run" / "posterior").edges(0.2)
     for variable in edges["variable"]:
         assert variable in out
     assert max(map(len, out.splitlines())) <= 80
@@ -156,10 +155,20 @@ def test_the_summary_takes_names_literally_and_says_what_to_beware_of(place, cap
     assert {entry.name for entry in place.iterdir()} == {"table.csv", "run"}
 
 
+def test_candidates_are_as_many_as_were_asked_for(here, capsys):
+    fit = ["fit", "table.csv", "-q", "Q2", *TINY]
+    assert main([*fit, "-o", "none", "--candidates", "0"]) == 0
+    assert "Candidates" not in capsys.readouterr().out
+    assert main([*fit, "-o", "some"]) == 0
+    assert "Candidates: all 9 other variables." in capsys.readouterr().out
+    asked = [mb.load(f"{run}/posterior").settings["candidates"]["asked"] for run in ("none", "some")]
+    assert asked == [0, "auto"]
+
+
 def test_no_edge_is_said_in_words(here, capsys):
     noise = pd.DataFrame(np.random.default_rng(3).normal(size=(60, 4)), columns=list("abcd"))
     noise.to_csv("noise.csv", index=False)
-    assert main(["fit", "noise.csv", "-q", "a", "-o", "run", "--inclusion", "0.999", *TINY]) == 0
+    assert main(["fit", "noise.csv", "-q", "a", "-o", "run", "--probability", "0.999", *TINY]) == 0
     assert "No edge is selected." in capsys.readouterr().out
     assert len(pd.read_csv("run/edges.csv")) == 0
 
@@ -207,9 +216,11 @@ def test_names_that_no_xml_file_may_hold_do_not_cost_the_run():
         (["text.csv", "-q", "x", "--kind", "x=count", "--kind", "x=ordinal"], "declares 'x' more than once"),
         (["text.csv", "-q", "x", "--kind", "x=count", "--margins", "gaussian"], "use --margins auto or rank"),
         (["table.csv", "-q", "Q2", "--prior", "ridge"], "'ridge' is not one of 'spike-slab'"),
-        (["table.csv", "-q", "Q2", "--level", "0.9", "--fdr", "0.1"], "--level and --fdr: .* one of them"),
-        (["table.csv", "-q", "Q2", "--prior", "normal", "--inclusion", "0.5"], "no weight is exactly zero"),
+        (["table.csv", "-q", "Q2", "--level", "0.9", "--fdr", "0.1"], "--fdr and --level: .* one of them"),
+        (["table.csv", "-q", "Q2", "--prior", "normal", "--probability", "0.5"], "no edge is certainly absent"),
         (["table.csv", "-q", "Q2", "--draws", "0"], "0 is not in the range x>=1"),
+        (["table.csv", "-q", "Q2", "--candidates", "-1"], "-1 is not in the range x>=0"),
+        (["table.csv", "-q", "Q2", "--candidates", "some"], "'some' is not a valid integer"),
         (
             ["table.csv", "-q", "Q2", "--out", "full"],
             "full holds other files than those of an earlier fit .notes.txt.",
@@ -291,7 +302,7 @@ def test_what_fails_late_leaves_the_earlier_run_as_it_was_and_can_go_on(here, ca
 
 
 def kept(where: str, keep: str) -> mb.Posterior:
-    query = ["-q", '"a, b",Q2', "-o", where, "--level", "0.5", "--quiet"]
+    query = ["-q", '"a, b",Q2', "-o", where, *LIKELY, "--quiet"]
     assert main(["fit", "table.csv", *query, *TINY, "--keep", keep]) == 0
     assert {entry.name for entry in Path(where).iterdir()} == WRITTEN
     return mb.load(Path(where, "posterior"))
@@ -302,7 +313,7 @@ def test_what_is_kept_never_changes_the_numbers(place, here):
     assert "W12" not in summary.draws
     np.testing.assert_array_equal(disk.W12, draws.W12.astype(np.float32))
     for one in (summary, disk):
-        pd.testing.assert_frame_equal(one.selected(level=0.5), draws.selected(level=0.5))
+        pd.testing.assert_frame_equal(one.selected(0.2), draws.selected(0.2))
         np.testing.assert_array_equal(one.W11, draws.W11)
     assert Path("summary/edges.csv").read_bytes() == Path("disk/edges.csv").read_bytes()
 
@@ -384,7 +395,7 @@ def test_every_option_of_a_fit_has_help_and_reaches_the_library():
     (fit,) = [command for name, command in commands.commands.items() if name == "fit"]
     assert all(option.help for option in fit.params[1:])
     typed = {option.name: option.name for option in fit.params} | {"chains": 4, "jobs": None, "query": ["Q"]}
-    typed |= {"kind": [], "level": 0.5, "fdr": None, "inclusion": None}
+    typed |= {"kind": [], "level": 0.5, "fdr": None, "probability": None}
     question, _ = fitting.asked(**typed)
     assert set(question.run) <= set(mb.estimate.__kwdefaults__)
 
@@ -433,7 +444,7 @@ def test_simulate_writes_the_table_that_python_draws(here, capsys):
     assert main(["simulate", *arguments, "--out", "sim"]) == 0
     made = mb.simulate(40, 3, 9, kinds="mixed", missing=0.1, seed=5)
     assert_written("sim/table.csv", made.table)
-    assert_written("sim/truth.csv", made.truth)
+    assert_written("sim/truth.csv", pd.concat([made.query_edges, made.truth], ignore_index=True))
     assert "seed 5" in capsys.readouterr().out
 
 

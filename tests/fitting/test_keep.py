@@ -83,29 +83,35 @@ def test_a_summary_is_of_the_same_draws(full, summary):
 
 
 def test_edges_of_a_summary_are_those_of_the_draws(full, summary):
-    assert summary.selected(0.5).equals(full.selected(0.5))
+    assert summary.selected(level=0.5).equals(full.selected(level=0.5))
     assert summary.blanket(fdr=0.2) == full.blanket(fdr=0.2)
-    one, other = (p.edges(0.5).set_index(["query", "variable"]) for p in (summary, full))
+    one, other = (p.edges(level=0.5, detail=True).set_index(["query", "variable"]) for p in (summary, full))
     other = other.loc[one.index]
     assert len(one) > 5
-    for name in ("weight", "sd", "partial_correlation", "sign_probability"):
+    for name in (
+        "precision",
+        "coefficient",
+        "partial_correlation",
+        "partial_correlation_averaged",
+        "sign_probability",
+    ):
         np.testing.assert_allclose(one[name], other[name], rtol=1e-9, err_msg=name)
     for name in ("lower", "upper"):
-        assert ((one[name] - other[name]).abs() < other["sd"] / 3).all()
+        assert ((one[name] - other[name]).abs() < (other["upper"] - other["lower"]) / 12).all()
     assert one.columns.tolist() == other.columns.tolist()
-    assert one["inclusion"].isna().all()
-    assert (one["lower"] * one["upper"] > 0).all()
+    assert one["probability"].isna().all()
     np.testing.assert_allclose(summary.coefficients, full.coefficients, atol=1e-12)
 
 
 def test_what_does_not_come_from_w12_is_untouched(full, summary):
     pd.testing.assert_frame_equal(summary.r2(), full.r2())
     pd.testing.assert_frame_equal(summary.summary(), full.summary())
-    pd.testing.assert_frame_equal(summary.query_edges(all=True), full.query_edges(all=True))
-    assert set(summary.graph(0.5).edges) == set(full.graph(0.5).edges)
+    inner = np.array([0, 0, 1]), np.array([1, 2, 2])
+    pd.testing.assert_frame_equal(summary.edges_at(*inner, detail=True), full.edges_at(*inner, detail=True))
+    assert set(summary.graph(level=0.5).edges) == set(full.graph(level=0.5).edges)
     blocks = summary.diagnostics(all=True).table, full.diagnostics(all=True).table
-    pd.testing.assert_frame_equal(blocks[0].drop("W12"), blocks[1].drop("W12"))
-    assert blocks[0].loc["W12", "quantities"] == blocks[1].loc["W12", "quantities"] == 36
+    pd.testing.assert_frame_equal(blocks[0].drop("edges"), blocks[1].drop("edges"))
+    assert blocks[0].loc["edges", "quantities"] == blocks[1].loc["edges", "quantities"] == 39
 
 
 def test_the_same_statistics_for_any_number_of_jobs():
@@ -165,7 +171,7 @@ def test_named_edges_keep_their_draws(data, full):
 def test_no_edge_at_all_may_be_named(data):
     posterior = mb.estimate(data.table, data.query, keep="summary", named=[], **QUICK)
     assert posterior.draws.sizes["edge"] == 0
-    assert len(posterior.edges(all=True)) == 36
+    assert len(posterior.edges(all=True)) == 39
 
 
 def test_what_needs_every_draw_is_refused_in_a_sentence(data, summary):
@@ -202,7 +208,8 @@ def test_spike_and_slab_fills_the_inclusion_even_without_a_zero(full, summary, k
     made = full if keep == "draws" else summary
     settings = made.settings | {"prior": {"name": "SpikeSlab", "exact_zeros": True}}
     posterior = Posterior(made.draws, made.effort, made.observed, settings, made.streams)
-    assert (posterior.edges(all=True)["inclusion"] == 1).all()
+    assert (posterior.inclusion[made.variables] == 1).all(axis=None)
+    assert posterior.inclusion[made.query].isna().all(axis=None)
 
 
 @pytest.mark.parametrize("keep", [KeepDraws, KeepSummary])
@@ -211,19 +218,19 @@ def test_exact_zeros_pass_through_the_posterior_without_a_warning(full, keep):
     arrays = zeroed(full, keep)
     draws, effort = name_axes(arrays, full.query, full.variables)
     posterior = Posterior(draws, effort, full.observed, full.settings, name_streams(arrays))
-    edges = posterior.edges(all=True).set_index(["query", "variable"])
+    edges = posterior.edges(all=True, detail=True).set_index(["query", "variable"])
     first = edges.loc[full.query[0]]
-    assert first["inclusion"].tolist().count(0.0) == 9
+    assert first["probability"].tolist().count(0.0) == 9
     assert edges["rhat"].isna().sum() == 27
-    assert (edges["inclusion"] == 0).sum() == 27
-    half = edges[(edges["inclusion"] > 0) & (edges["inclusion"] < 1)]
+    assert (edges["probability"] == 0).sum() == 27
+    half = edges[(edges["probability"] > 0) & (edges["probability"] < 1)]
     assert len(half) == 1
-    assert (half["sign_probability"] <= half["inclusion"]).all()
-    assert posterior.diagnostics(all=True).table.loc["W12", "quantities"] == 9
-    assert np.isfinite(posterior.diagnostics(all=True).table.loc["W12", "rhat"])
-    sure = posterior.edges(0.2)
+    assert (half["sign_probability"] <= half["probability"]).all()
+    assert posterior.diagnostics(all=True).table.loc["edges", "quantities"] == 9 + 3
+    assert np.isfinite(posterior.diagnostics(all=True).table.loc["edges", "rhat"])
+    sure = posterior.edges(level=0.2, detail=True)
     assert len(sure) > 0
-    assert (sure["inclusion"] >= sure["sign_probability"]).all()
+    assert (sure["probability"].dropna() >= sure["sign_probability"][sure["probability"].notna()]).all()
     assert sure["sign_probability"].min() > 0.6
 
 
@@ -270,7 +277,7 @@ def test_a_folder_of_draws_is_a_saved_posterior(data, full, summary, folder):
     again = mb.load(folder)
     assert "kept on disk" in repr(again)
     assert not again.draws["W12"].variable._in_memory
-    pd.testing.assert_frame_equal(again.edges(0.5), summary.edges(0.5))
+    pd.testing.assert_frame_equal(again.edges(level=0.5), summary.edges(level=0.5))
     new = data.table.drop(columns=data.query)
     one, other = (posterior.predict(new, seed=1) for posterior in (again, full))
     np.testing.assert_allclose(one.summary(), other.summary(), rtol=1e-4, atol=1e-4)

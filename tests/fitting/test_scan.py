@@ -19,6 +19,7 @@ import pytest
 import markovblanket as mb
 from markovblanket.chains.processes import MOST_TRIES, all_done
 from markovblanket.fitting.scan import NUMBERS, Fits, Scan
+from markovblanket.posterior.edges import directions
 
 SHORT = {"chains": 2, "warmup": 30, "draws": 60, "seed": 8}
 
@@ -51,8 +52,7 @@ def test_a_fit_of_a_scan_is_the_estimate_with_its_seed(made, margins):
         row = found.fits.loc[k]
         alone = mb.estimate(made.table, query, **options | {"seed": row["seed"]}, keep="summary")
         seen = found.seen[(found.seen["fit"] == k) & found.seen["selected"]]
-        inner = alone.query_edges().rename(columns={"other": "variable"})
-        wanted = pd.concat([part for part in (alone.edges(), inner) if len(part)]).reindex(columns=[*NUMBERS])
+        wanted = alone.edges(detail=True)[list(NUMBERS)]
         np.testing.assert_array_equal(seen[list(NUMBERS)].to_numpy(), wanted.to_numpy())
         assert row["query"] == tuple(query)
         assert row["edges"] == len(wanted)
@@ -76,7 +76,7 @@ def test_an_array_and_a_file_give_the_same(made, each, tmp_path):
     equal(mb.scan(tmp_path / "table.csv", **SHORT), each)
     array = mb.scan(made.table.to_numpy(), [0], **SHORT)
     frame = mb.scan(made.table, ["Q1"], **SHORT)
-    np.testing.assert_array_equal(array.seen["weight"], frame.seen["weight"])
+    np.testing.assert_array_equal(array.seen["partial_correlation"], frame.seen["partial_correlation"])
     assert [made.table.columns[j] for j in array.seen["variable"]] == frame.seen["variable"].tolist()
 
 
@@ -94,10 +94,10 @@ def test_the_true_edges_are_found_from_both_ends():
 
 
 def scanned(rows: list[tuple], sets: list[tuple]) -> Scan:
-    """A scan by hand; rows are (fit, query, variable, weight, inclusion, selected)."""
-    columns = ["fit", "query", "variable", "weight", "inclusion", "selected"]
+    """A scan by hand; rows are (fit, query, variable, partial_correlation, probability, selected)."""
+    columns = ["fit", "query", "variable", "partial_correlation", "probability", "selected"]
     seen = pd.DataFrame(rows, columns=columns).reindex(columns=["fit", "query", "variable", *NUMBERS, "selected"])
-    seen = seen.fillna({"sign_probability": seen["inclusion"], "partial_correlation": -seen["weight"]})
+    seen = seen.assign(sign_probability=seen["probability"], direction=directions(seen["partial_correlation"]))
     fits = pd.DataFrame({"query": sets, "converged": True})
     return Scan(seen, fits, ("a", "b", "c", "d"))
 
@@ -108,12 +108,12 @@ def test_an_edge_is_one_row_from_its_surest_end_and_tells_of_the_other():
     found = scanned(looks, [("a",), ("b",), ("c",)])
     either = found.edges().set_index(["query", "variable"])
     assert list(either.index) == [("b", "a"), ("a", "c")]
-    assert either["weight"].tolist() == [1.2, -1.0]
+    assert either["partial_correlation"].tolist() == [1.2, -1.0]
     assert either[["ends", "looks"]].to_numpy().tolist() == [[2, 2], [1, 2]]
     assert found.edges("and")["variable"].tolist() == ["a"]
     assert [sorted(edge) for edge in found.graph("and").edges] == [["a", "b"]]
     assert set(found.graph("and").nodes) == {"a", "b", "c"}
-    assert found.graph().edges["a", "c"]["sign"] == "+"
+    assert found.graph().edges["a", "c"]["sign"] == "-"
 
 
 def test_with_one_end_alone_both_rules_agree():

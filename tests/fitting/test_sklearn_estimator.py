@@ -112,7 +112,9 @@ def test_strongest_true_edges_are_in_the_support(clinic, fitted):
 def test_support_is_the_union_of_the_blankets(rule):
     X, Y = linear(noise=4.0)
     model = quick(**rule).fit(X, Y)
-    union = {name for names in model.posterior_.blanket(**rule).values() for name in names}
+    rule = {{"inclusion": "probability"}.get(name, name): value for name, value in rule.items()}
+    edges = model.posterior_.edges(**rule)
+    union = set(edges["variable"]) - set(Y.columns)  # other targets are no features
     assert set(X.columns[model.support_]) == union == set(X.columns[model.get_support(indices=True)])
 
 
@@ -283,7 +285,7 @@ def test_default_settings_are_those_of_estimate():
     asked = mb.MarkovBlanket().get_params()
     default = estimate.__kwdefaults__
     shared = asked.keys() & default.keys() - {"progress"}
-    assert shared == {"prior", "solver", "chains", "warmup", "draws", "thin", "n_jobs", "keep"}
+    assert shared == {"prior", "solver", "candidates", "chains", "warmup", "draws", "thin", "n_jobs", "keep"}
     assert {name: asked[name] for name in shared} == {name: default[name] for name in shared}
     assert asked["random_state"] is default["seed"] is None
 
@@ -357,7 +359,7 @@ def test_sparse_data_are_refused(change):
         ({"level": 0.9, "fdr": 0.1}, "one of them"),
         ({"level": 1.5}, "level=1.5"),
         ({"fdr": 0.0}, "fdr=0.0"),
-        ({"inclusion": 2.0}, "inclusion=2.0"),
+        ({"inclusion": 2.0}, "probability=2.0"),
     ],
 )
 def test_a_bad_rule_is_refused_before_anything_runs(settings, message, monkeypatch):

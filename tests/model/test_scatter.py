@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from markovblanket.model.scatter import from_columns, from_matrix, rest_ridge
+from markovblanket.model.scatter import from_columns, from_matrix
 
 SHAPES = [(30, 6), (6, 6), (4, 9), (1, 3), (2, 1)]
 
@@ -28,8 +28,10 @@ def test_the_factor_reproduces_the_scatter_with_orthogonal_rows(n, q):
 def test_the_diagonal_of_the_inverse(n, q):
     rng = np.random.default_rng(n + q)
     X2 = rng.standard_normal((n, q)) * 10.0
-    expected = np.diag(np.linalg.inv(X2.T @ X2 + rest_ridge(n, q) * np.eye(q)))
-    np.testing.assert_allclose(from_columns(X2[:, :1], X2).inverse_diagonal, expected, rtol=1e-9)
+    scatter = from_columns(X2[:, :1], X2)
+    expected = np.diag(np.linalg.inv(X2.T @ X2 + scatter.rest_prior.ridge * np.eye(q)))
+    np.testing.assert_allclose(scatter.inverse_diagonal, expected, rtol=1e-9)
+    assert scatter.rest_degrees == scatter.rest_prior.degrees + n
 
 
 def test_both_doors_see_the_same_data():
@@ -38,6 +40,12 @@ def test_both_doors_see_the_same_data():
     np.testing.assert_allclose(one.F.T @ one.F, other.F.T @ other.F, atol=1e-12)
     np.testing.assert_allclose(one.S12, other.S12, atol=1e-12)
     np.testing.assert_allclose(one.inverse_diagonal, other.inverse_diagonal, rtol=1e-10)
+
+
+def test_columns_that_were_centred_count_one_row_less():
+    X = np.random.default_rng(0).standard_normal((12, 7))
+    assert from_columns(X[:, :3], X[:, 3:]).n == 12
+    assert from_columns(X[:, :3], X[:, 3:], centred=True).n == 11
 
 
 def test_each_variable_keeps_its_accuracy_whatever_the_others_scales():

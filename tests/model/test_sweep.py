@@ -110,8 +110,9 @@ def test_derived_quantities_are_those_of_the_full_matrices(setting: Setting) -> 
     one, (n, q) = setting.one, setting.X2.shape
     rng = FixedChiSquare(np.random.PCG64(0))
     draw = sweep.derive(rng, one, SweepInfo(0, 0.0, 1.0), setting.scatter)
-    assert rng.heard == scatter.rest_degrees(n, q)
-    U, A = np.linalg.inv(one.W11), setting.X2.T @ setting.X2 + scatter.rest_ridge(n, q) * np.eye(q)
+    prior = setting.scatter.rest_prior
+    assert rng.heard == prior.degrees + n
+    U, A = np.linalg.inv(one.W11), setting.X2.T @ setting.X2 + prior.ridge * np.eye(q)
     chi2_part = np.diag(np.linalg.inv(A)) * np.arange(1.0, q + 1)
     np.testing.assert_allclose(draw.W22_diagonal, chi2_part + np.diag(one.W12.T @ U @ one.W12))
     fitted = -setting.X2 @ one.W12.T @ U
@@ -121,8 +122,9 @@ def test_derived_quantities_are_those_of_the_full_matrices(setting: Setting) -> 
 
 def test_partial_correlations_take_the_diagonal_of_W22_at_its_mean(setting: Setting) -> None:
     one, (n, q) = setting.one, setting.X2.shape
-    A = setting.X2.T @ setting.X2 + scatter.rest_ridge(n, q) * np.eye(q)
-    W22 = np.linalg.inv(A) * scatter.rest_degrees(n, q) + one.W12.T @ np.linalg.solve(one.W11, one.W12)
+    prior = setting.scatter.rest_prior
+    A = setting.X2.T @ setting.X2 + prior.ridge * np.eye(q)
+    W22 = np.linalg.inv(A) * (prior.degrees + n) + one.W12.T @ np.linalg.solve(one.W11, one.W12)
     expected = -one.W12 / np.sqrt(np.outer(np.diag(one.W11), np.diag(W22)))
     found = sweep.Blanket(problem_of(setting)).partial_correlations(one)
     np.testing.assert_allclose(found, expected)
@@ -134,8 +136,8 @@ def test_diagonal_of_W22_follows_the_law_of_the_whole_block() -> None:
     X1, X2 = rng.standard_normal((n, p)), rng.standard_normal((n, q))
     state, data = random_state(rng, p, q), scatter.from_columns(X1, X2)
     derived = np.stack([sweep.derive(rng, state, SweepInfo(0, 0.0, 1.0), data).W22_diagonal for _ in range(4000)])
-    A = X2.T @ X2 + scatter.rest_ridge(n, q) * np.eye(q)
-    whole = stats.wishart(scatter.rest_degrees(n, q), np.linalg.inv(A)).rvs(4000, random_state=rng)
+    A = X2.T @ X2 + data.rest_prior.ridge * np.eye(q)
+    whole = stats.wishart(data.rest_prior.degrees + n, np.linalg.inv(A)).rvs(4000, random_state=rng)
     whole = whole + state.W12.T @ np.linalg.solve(state.W11, state.W12)
     for j in range(q):  # 1e-7: the suite's false alarm rate shared out
         assert stats.ks_2samp(derived[:, j], whole[:, j, j]).pvalue > 1e-7

@@ -13,10 +13,11 @@ mpl.use("Agg")
 from matplotlib import pyplot as plt
 
 from markovblanket.fitting.scan import NUMBERS, Scan
-from markovblanket.plots import layout, network, whole
+from markovblanket.plots import blanket, layout, network, whole
+from markovblanket.plots.layout import corners
 from markovblanket.plots.network import box, positions, shown
 from markovblanket.plots.style import NEGATIVE, POSITIVE, QUERY
-from markovblanket.plots.whole_network import corners, placed
+from support.reports import whole_network
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +33,7 @@ def some_edges(p, q, count, seed=0):
     places = rng.choice(p * q, count, replace=False)
     names = ["G" * int(rng.integers(1, 12)) + str(j) for j in range(q)]
     rows = [(query[k // q], names[k % q], rng.standard_normal()) for k in places]
-    return query, pd.DataFrame(rows, columns=["query", "variable", "weight"])
+    return query, pd.DataFrame(rows, columns=["query", "variable", "partial_correlation"])
 
 
 def overlaps(where, boxes):
@@ -88,17 +89,32 @@ def test_shared_neighbours_leave_the_line_between_their_queries_free():
 
 def test_every_edge_is_a_line_of_its_sign_and_width():
     query, edges = some_edges(3, 30, 20, seed=1)
-    inner = pd.DataFrame({"query": [query[0]], "variable": [query[1]], "weight": [-0.3]})
-    ax = network(query, edges, inner)
-    lines = {line.get_gid(): line for line in ax.lines}
-    every = pd.concat([edges, inner])
+    inner = pd.DataFrame({"query": [query[0]], "variable": [query[1]], "partial_correlation": [0.3]})
+    every = pd.concat([inner, edges])
+    lines = {line.get_gid(): line for line in network(query, every).lines}
     assert set(lines) == {f"{edge.query}~{edge.variable}" for edge in every.itertuples()}
     for edge in every.itertuples():
         line = lines[f"{edge.query}~{edge.variable}"]
-        assert same_color(line.get_color(), POSITIVE if edge.weight < 0 else NEGATIVE)
-        assert (line.get_linestyle() == "-") == (edge.weight < 0)  # and without colours
+        assert same_color(line.get_color(), POSITIVE if edge.partial_correlation > 0 else NEGATIVE)
+        assert (line.get_linestyle() == "-") == (edge.partial_correlation > 0)  # and without colours
     widths = [lines[f"{edge.query}~{edge.variable}"].get_linewidth() for edge in every.itertuples()]
-    assert np.argsort(widths).tolist() == np.argsort(every["weight"].abs()).tolist()
+    assert np.argsort(widths).tolist() == np.argsort(every["partial_correlation"].abs()).tolist()
+
+
+def test_edges_that_are_more_likely_absent_are_pale_and_the_legend_says_so():
+    query, edges = some_edges(2, 10, 6)
+    labels = [text.get_text() for text in network(query, edges).get_legend().get_texts()]
+    assert labels == ["query", "positive partial correlation", "negative"]
+    ax = network(query, edges.assign(probability=[0.9, 0.5, 0.49, 0.2, 1.0, np.nan]))
+    assert [line.get_alpha() is not None for line in ax.lines] == [False, False, True, True, False, False]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [*labels, "below 50 %"]
+
+
+def test_an_edge_that_no_draw_has_is_drawn_thin():
+    query, edges = some_edges(2, 10, 6)
+    edges.loc[2, "partial_correlation"] = np.nan
+    widths = [line.get_linewidth() for line in network(query, edges).lines]
+    assert np.argmin(widths) == 2
 
 
 def test_nodes_are_named_and_queries_red():
@@ -123,7 +139,7 @@ def test_on_axes_of_any_size_everything_is_inside():
 
 def test_odd_names_are_text():
     names = ["$x^2$", "<script>alert(1)</script>", "two\nlines", "a" * 200, ""]
-    edges = pd.DataFrame({"query": "q", "variable": names, "weight": 1.0})
+    edges = pd.DataFrame({"query": "q", "variable": names, "partial_correlation": 0.5})
     network(["q"], edges).figure.canvas.draw()
     assert shown("$x^2$") == r"\$x^2\$"
     assert len(shown("a" * 200)) == 24
@@ -147,8 +163,8 @@ def some_scan(nodes, count, asked=None, seed=0):
     chosen = [pairs[k] for k in rng.choice(len(pairs), count, replace=False)]
     seen = pd.DataFrame([(*((a, b) if a in asked else (b, a)),) for a, b in chosen], columns=["query", "variable"])
     seen = seen.assign(fit=0, selected=True, **dict.fromkeys(NUMBERS, 0.9))
-    seen["weight"] = rng.standard_normal(count)
-    seen["partial_correlation"] = -seen["weight"] / 10
+    seen["partial_correlation"] = rng.uniform(-0.9, 0.9, count)
+    seen["direction"] = np.where(seen["partial_correlation"] > 0, "+", "-")
     return Scan(seen, pd.DataFrame({"query": [(name,) for name in asked], "converged": True}), names)
 
 
@@ -157,7 +173,7 @@ def test_of_a_whole_network_no_two_nodes_touch(nodes, count):
     graph = some_scan(nodes, count).graph()
     graph.remove_nodes_from([name for name, degree in list(graph.degree) if not degree])
     boxes = {name: box(name, False) for name in graph}
-    where = placed(graph, boxes)
+    where = layout.whole(graph, boxes)
     assert set(where) == set(graph)
     assert overlaps(where, boxes) == []
     assert all(np.isfinite(place).all() for place in where.values())
@@ -166,7 +182,7 @@ def test_of_a_whole_network_no_two_nodes_touch(nodes, count):
 def test_pieces_that_are_not_connected_do_not_cross():
     graph = nx.union(nx.path_graph(["a", "b", "c"]), nx.cycle_graph(["d", "e", "f", "g"]))
     boxes = {name: box(name, False) for name in graph}
-    where = placed(graph, boxes)
+    where = layout.whole(graph, boxes)
     lows_highs = [corners({name: where[name] for name in names}, boxes) for names in ("abc", "defg")]
     (low, high), (other_low, other_high) = lows_highs
     assert (high < other_low).any() or (other_high < low).any()
@@ -191,3 +207,28 @@ def test_of_many_edges_the_surest_are_drawn_and_of_none_nothing():
     assert len(ax.lines) == 20
     assert ax.get_title() == "the surest 20 of 60 edges"
     assert not whole(some_scan(4, 0)).patches
+
+
+def test_a_whole_network_lies_flat_and_is_the_same_every_time():
+    graph = nx.path_graph([f"v{k}" for k in range(12)])
+    boxes = {name: box(name, False) for name in graph}
+    where = layout.whole(graph, boxes)
+    low, high = corners(where, boxes)
+    assert (high - low)[0] > (high - low)[1]
+    again = layout.whole(graph, boxes)
+    assert all((where[name] == again[name]).all() for name in graph)
+
+
+def test_a_posterior_of_every_variable_is_drawn_as_a_whole_network():
+    """Sixty variables: a line per edge of the table, no node red, none for a variable without an edge."""
+    posterior = whole_network(60, 90)
+    edges, ax = posterior.edges(), blanket(posterior)
+    assert len(edges) > 50
+    pairs = list(zip(edges["query"], edges["variable"], strict=True))
+    assert [line.get_gid() for line in ax.lines] == [f"{a}~{b}" for a, b in pairs]
+    assert {patch.get_gid() for patch in ax.patches} == {name for pair in pairs for name in pair}
+    assert not any(same_color(patch.get_facecolor(), QUERY) for patch in ax.patches)
+    for line, size in zip(ax.lines, edges["partial_correlation"], strict=True):
+        assert same_color(line.get_color(), POSITIVE if size > 0 else NEGATIVE)
+    widths = [line.get_linewidth() for line in ax.lines]
+    assert np.argmax(widths) == np.argmax(edges["partial_correlation"].abs())

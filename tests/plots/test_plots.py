@@ -15,6 +15,7 @@ import markovblanket as mb
 from markovblanket import plots
 from markovblanket.plots.chains import autocorrelations
 from markovblanket.plots.style import NEGATIVE, POSITIVE
+from support.reports import whole_network
 
 
 @pytest.fixture(scope="module")
@@ -31,14 +32,10 @@ def _closed():
 
 
 def test_the_blanket_has_the_edges_of_the_table(posterior):
-    edges, inner = posterior.edges(), posterior.query_edges()
-    assert len(edges) > 2
+    edges = posterior.edges()
+    assert 0 < edges["variable"].isin(posterior.query).sum() < len(edges)  # of both kinds
     lines = {line.get_gid(): line for line in plots.blanket(posterior).lines}
-    pairs = [
-        *zip(edges["query"], edges["variable"], strict=True),
-        *zip(inner["query"], inner["other"], strict=True),
-    ]
-    assert set(lines) == {f"{a}~{b}" for a, b in pairs}
+    assert set(lines) == {f"{edge.query}~{edge.variable}" for edge in edges.itertuples()}
     for edge in edges.itertuples():
         positive = same_color(lines[f"{edge.query}~{edge.variable}"].get_color(), POSITIVE)
         assert positive == (edge.partial_correlation > 0)
@@ -52,13 +49,15 @@ def test_of_many_edges_the_surest_are_drawn_and_the_title_says_so(posterior):
 
 
 def test_the_forest_has_a_row_per_edge_with_its_interval(posterior):
-    edges, ax = posterior.edges(0.8), plots.forest(posterior, 0.8)
+    edges, ax = posterior.edges(0.3), plots.forest(posterior, 0.3)
     drawn = {line.get_gid(): line for line in ax.lines if "~" in str(line.get_gid())}
     assert len(drawn) == len(edges)
     for edge in edges.itertuples():
         line = drawn[f"{edge.query}~{edge.variable}"]
         np.testing.assert_array_equal(line.get_xdata(), [edge.lower, edge.upper])
-        assert same_color(line.get_color(), POSITIVE if edge.weight < 0 else NEGATIVE)
+        assert same_color(line.get_color(), POSITIVE if edge.partial_correlation > 0 else NEGATIVE)
+    dots = [line.get_xdata()[0] for line in ax.lines if line.get_marker() == "o"]
+    assert dots == edges["partial_correlation"].tolist()  # positive ones to the right
     heights = [drawn[f"{edge.query}~{edge.variable}"].get_ydata()[0] for edge in edges.itertuples()]
     assert heights == sorted(heights, reverse=True)  # the surest on top
 
@@ -66,20 +65,56 @@ def test_the_forest_has_a_row_per_edge_with_its_interval(posterior):
 def test_the_curve_falls_and_its_filled_part_is_the_selection(posterior):
     chosen, others = plots.sign_curve(posterior).lines
     assert len(chosen.get_xdata()) == len(posterior.edges())
-    assert len(chosen.get_xdata()) + len(others.get_xdata()) == 36
+    assert len(chosen.get_xdata()) + len(others.get_xdata()) == 36 + 3
     points = sorted([*zip(*chosen.get_data(), strict=True), *zip(*others.get_data(), strict=True)])
     assert (np.diff([probability for _, probability in points]) <= 0).all()
 
 
-def test_the_heat_map_shows_mean_weights_and_marks_the_selected(posterior):
-    ax = plots.heatmap(posterior, most=5)
-    names = [label.get_text() for label in ax.get_xticklabels()]
-    every = posterior.edges(all=True).pivot(index="query", columns="variable", values="weight")
-    np.testing.assert_array_equal(ax.images[0].get_array(), every.loc[posterior.query, names].to_numpy())
+def marked(ax, rows, columns):
+    """Pairs with a dot in a heat map."""
     x, y = ax.lines[0].get_data()
-    marked = {(posterior.query[int(i)], names[int(j)]) for i, j in zip(y, x, strict=True)}
+    return {(rows[int(i)], columns[int(k)]) for i, k in zip(y, x, strict=True)}
+
+
+def test_the_heat_map_shows_mean_partial_correlations_and_marks_the_selected(posterior):
+    ax = plots.heatmap(posterior, most=7)
+    names = [label.get_text() for label in ax.get_xticklabels()]
+    every = posterior.edges(all=True, detail=True).set_index(["query", "variable"])["partial_correlation_averaged"]
+    shown = ax.images[0].get_array().filled(np.nan)
+    for i, query in enumerate(posterior.query):
+        for k, name in enumerate(names):
+            pair = (query, name) if (query, name) in every.index else (name, query)
+            assert shown[i, k] == every[pair] if query != name else np.isnan(shown[i, k])
+    chosen = posterior.selected()[names].stack()
+    assert marked(ax, posterior.query, names) == set(chosen.index[chosen])
+    assert len(names) == 7
+
+
+def test_the_heat_map_of_a_whole_network_is_symmetric():
+    posterior = whole_network(12, 20)
+    ax = plots.heatmap(posterior, most=8)
+    names = [label.get_text() for label in ax.get_xticklabels()]
+    assert names == [label.get_text() for label in ax.get_yticklabels()]
+    assert len(names) == 8
+    shown = ax.images[0].get_array().filled(np.nan)
+    np.testing.assert_array_equal(shown, shown.T)
+    pairs = {frozenset(pair) for pair in marked(ax, names, names)}
     edges = posterior.edges()
-    assert marked == {pair for pair in zip(edges["query"], edges["variable"], strict=True) if pair[1] in names}
+    ends = [frozenset(pair) for pair in zip(edges["query"], edges["variable"], strict=True)]
+    assert pairs == {pair for pair in ends if pair <= set(names)}
+
+
+def test_all_figures_of_a_whole_network_are_drawn():
+    posterior = whole_network(12, 20)
+    edges = posterior.edges()
+    intervals = [line for line in plots.forest(posterior, most=5).lines if "~" in str(line.get_gid())]
+    assert [line.get_gid() for line in intervals] == [
+        f"{e.query}~{e.variable}" for e in edges.head(5).itertuples()
+    ]
+    assert sum(len(line.get_xdata()) for line in plots.sign_curve(posterior).lines) == 12 * 11 / 2
+    assert len(plots.explained(posterior).lines[0].get_xdata()) == 12
+    plots.edge(posterior, *edges.loc[0, ["query", "variable"]])
+    plots.convergence(posterior)
 
 
 def test_explained_variances_are_those_of_the_table(posterior):
@@ -101,7 +136,9 @@ def test_checks_outside_the_band_are_crossed():
 def test_an_edge_is_shown_by_density_trace_and_autocorrelation(posterior):
     edge = posterior.edges().iloc[0]
     first, second, third = plots.edge(posterior, edge["query"], edge["variable"])
-    draws = posterior.edge_draws(edge["query"], edge["variable"]).values
+    name = f"{edge['query']}~{edge['variable']}"
+    draws = posterior.contrast(name, of="partial_correlation").values
+    assert draws[draws != 0].mean() == pytest.approx(edge["partial_correlation"])
     x, y = first.lines[0].get_data()
     assert np.trapezoid(y, x) == pytest.approx(np.mean(draws != 0), abs=0.06)
     for line, chain in zip(second.lines, draws, strict=True):

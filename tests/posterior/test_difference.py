@@ -13,14 +13,16 @@ from markovblanket.tables.table import Table
 pytestmark = pytest.mark.filterwarnings("ignore::markovblanket.ConvergenceWarning")
 QUICK = {"chains": 2, "warmup": 200, "draws": 300, "progress": False}
 QUERY, REST = ["T", "N"], ["a", "b", "c"]
-COLUMNS = "query variable first second difference sd lower upper sign_probability inclusion_first inclusion_second"
+COLUMNS = (
+    "query variable first second difference sd lower upper sign_probability probability_first probability_second"
+)
 
 
-def made(W12, query=QUERY, rest=REST, prior="SpikeSlab", margins="gaussian"):
-    """A posterior whose draws of W12 are given: (chain, draw, query, variable)."""
-    size = W12.shape[:2]
+def made(W12, query=QUERY, rest=REST, prior="SpikeSlab", margins="gaussian", inner=0.0):
+    """A posterior whose draws of W12 are given, (chain, draw, query, variable), as is the pair in the query."""
+    size, p = W12.shape[:2], len(query)
     values = {
-        "W11": np.broadcast_to(np.eye(len(query)), (*size, len(query), len(query))).copy(),
+        "W11": np.broadcast_to(np.eye(p) + inner * (1 - np.eye(p)), (*size, p, p)).copy(),
         "W12": W12,
         "W22_diagonal": np.ones((*size, len(rest))),
         "explained": np.ones((*size, len(query))),
@@ -49,7 +51,7 @@ def test_every_figure_is_that_of_all_pairs():
     table = mb.difference(made(one), made(other), all=True)
     assert table.columns.tolist() == [*COLUMNS.split(), "only_first", "only_second", "rhat", "ess"]
     row = indexed(table).loc["N", "b"]
-    a, b = (W12[:, :, 1, 1].ravel() for W12 in (one, other))
+    a, b = (-W12[:, :, 1, 1].ravel() for W12 in (one, other))  # the diagonals are 1
     every = np.sort((a[:, None] - b).ravel())
     p, r = (a != 0).mean(), (b != 0).mean()
     expected = {
@@ -60,8 +62,8 @@ def test_every_figure_is_that_of_all_pairs():
         "lower": every[int(np.ceil(0.025 * every.size)) - 1],
         "upper": every[int(np.ceil(0.975 * every.size)) - 1],
         "sign_probability": max((every > 0).mean(), (every < 0).mean()),
-        "inclusion_first": p,
-        "inclusion_second": r,
+        "probability_first": p,
+        "probability_second": r,
         "only_first": p * (1 - r),
         "only_second": r * (1 - p),
     }
@@ -95,7 +97,8 @@ def test_rules_select_as_for_edges():
     rng = np.random.default_rng(4)
     centre = np.array([[3.0, 1.8, 0.0], [0.0, -3.0, 0.5]])
     one, other = (
-        made(c + rng.standard_normal((2, 500, 2, 3)) * 0.5, prior="Laplace") for c in (centre, 0 * centre)
+        made(c + rng.standard_normal((2, 500, 2, 3)) * 0.5, prior="Laplace", inner=0.2)
+        for c in (centre, 0 * centre)
     )
     table = indexed(mb.difference(one, other, all=True))
     for level in (0.5, 0.95):
@@ -107,9 +110,17 @@ def test_rules_select_as_for_edges():
     assert 0 < len(few) < len(table)
     assert (1 - few["sign_probability"]).mean() <= 0.01
     assert set(indexed(mb.difference(one, other)).index) == set(indexed(mb.difference(one, other, 0.95)).index)
-    assert table[["inclusion_first", "only_first", "only_second"]].isna().all(axis=None)
+    assert table[["probability_first", "only_first", "only_second"]].isna().all(axis=None)
     with pytest.raises(ValueError, match="one of them"):
         mb.difference(one, other, 0.9, fdr=0.1)
+
+
+def test_pairs_within_the_query_are_compared_too():
+    W12 = spiked(1)
+    table = indexed(mb.difference(made(W12, inner=-0.3), made(W12, QUERY[::-1], inner=0.1), all=True))
+    assert len(table) == 7
+    assert table.loc[("T", "N"), "difference"] == pytest.approx(0.4)
+    assert table.loc[("T", "N"), "sign_probability"] == 1
 
 
 def test_nothing_selected_is_an_empty_table():
@@ -148,7 +159,7 @@ def test_planted_differences_are_found_and_no_others(tables):
     first, second = (mb.estimate(table, [0], seed=k, **QUICK) for k, table in enumerate(tables))
     table = mb.difference(first, second).set_index("variable")
     assert set(table.index) == {2, 3}
-    assert table.loc[2, "difference"] < 0 < table.loc[3, "difference"]  # negative weights are positive dependences
+    assert table.loc[2, "difference"] > 0 > table.loc[3, "difference"]
     assert (table["only_second"] > 0.9).tolist() == (table.index == 3).tolist()
 
 

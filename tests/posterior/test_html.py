@@ -11,6 +11,7 @@ import pytest
 import markovblanket as mb
 from markovblanket.posterior import html
 from markovblanket.posterior.diagnostics import Diagnostics
+from markovblanket.posterior.display import percent
 from support.reports import ALERT, NASTY, Card, fitted
 
 
@@ -35,21 +36,24 @@ def test_the_card_has_the_edges_of_the_default_rule_with_their_numbers(posterior
     for cells, edge in zip(card.rows[1:], edges.itertuples(), strict=True):
         assert cells[:2] == [edge.query, edge.variable]
         ends = " to ".join(f"{end:+.2f}" if end else "0" for end in (edge.lower, edge.upper))
-        expected = [
-            f"{edge.partial_correlation:+.2f}",
-            f"{100 * np.fmax(edge.inclusion, edge.inclusion_other):.1f} %",
-            f"{edge.weight:+.2f}",
-            ends,
-        ]
-        assert [cell.replace("−", "-") for cell in cells[2:6]] == expected
-        assert cells[6:] == [f"{edge.rhat:.3f}", f"{edge.ess:,.0f}"]
-    assert "P(edge)" in card.rows[0]
+        expected = [percent(edge.probability), f"{edge.partial_correlation:+.2f}", ends]
+        assert [cell.replace("−", "-") for cell in cells[2:5]] == expected
+        assert cells[5:] == [f"{edge.rhat:.3f}", f"{edge.ess:,.0f}"]
+    assert card.rows[0] == [
+        "query",
+        "variable",
+        "probability",
+        "partial correlation",
+        "95 % interval",
+        "R-hat",
+        "ESS",
+    ]
     assert f"and {len(posterior.edges()) - 15} more, in .edges()" in card.text
 
 
 def test_it_says_what_was_asked_of_what_data(posterior, card):
     assert f"Markov blanket of {', '.join(posterior.query)}" in card.text
-    for fact in (f"{len(posterior.edges())} of 36 possible edges selected", "300 rows", "12 other variables"):
+    for fact in (f"{len(posterior.edges())} of 39 possible edges selected", "300 rows", "12 other variables"):
         assert fact in card.text
     assert "SpikeSlab prior" in card.text
     assert "2 chains of 60 draws" in card.text
@@ -113,7 +117,7 @@ def test_diagnostics_are_a_card_with_every_problem(posterior):
 
 def test_the_verdict_of_good_chains_has_its_figures_and_that_of_three_draws_its_reason():
     row = {"quantities": 3, "rhat": 1.004, "worst": "T~N", "ess_bulk": 900.0, "ess_tail": np.nan}
-    good = Diagnostics(pd.DataFrame.from_dict({"W12": row}, orient="index"), ())
+    good = Diagnostics(pd.DataFrame.from_dict({"edges": row}, orient="index"), ())
     assert good.verdict == "The chains agree: worst R-hat 1.004, smallest effective sample 900."
     assert "NOT" not in Card(good._repr_html_()).text
     none = Diagnostics(pd.DataFrame(), ("fewer than 4 draws per chain: nothing can be said",))

@@ -56,7 +56,7 @@ WEIGHTS = [
     ],
 )
 def test_a_probability_is_a_share_of_draws(statement, probability):
-    assert made(WEIGHTS).probability(statement) == probability
+    assert made(WEIGHTS).probability(statement, of="precision") == probability
 
 
 def test_joined_comparisons_hold_in_the_same_draw():
@@ -69,14 +69,15 @@ def test_joined_comparisons_hold_in_the_same_draw():
 def test_edges_among_query_variables_come_from_the_query_block():
     W11 = [[[1.0, w], [w, 4.0]] for w in (-0.5, 0.5, 1.0, 1.5)]
     posterior = made(WEIGHTS, W11)
-    assert posterior.probability("T~N > 0.5") == posterior.probability("N~T > 0.5") == 0.5
-    partial = posterior.contrast("N~T", of="partial_correlation")
+    assert posterior.probability("T~N < -0.3") == posterior.probability("N~T < -0.3") == 0.5
+    np.testing.assert_allclose(posterior.contrast("N~T", of="precision").values.ravel(), [-0.5, 0.5, 1.0, 1.5])
+    partial = posterior.contrast("N~T")
     np.testing.assert_allclose(partial.values.ravel(), [0.25, -0.25, -0.5, -0.75])
 
 
 def test_contrasts_are_draws_for_arviz():
     values, draws = arrays(), Posterior(*name_axes(arrays(), *NAMES), observed(NAMES), {})
-    found = draws.contrast("2 * T~a - |N~c| + 1")
+    found = draws.contrast("2 * T~a - |N~c| + 1", of="precision")
     expected = 2 * values["W12"][:, :, 0, 0] - np.abs(values["W12"][:, :, 1, 2]) + 1
     np.testing.assert_allclose(found.values, expected)
     assert found.dims == ("chain", "draw")
@@ -87,8 +88,8 @@ def test_contrasts_are_draws_for_arviz():
 def test_partial_correlations_are_those_of_the_posterior():
     posterior = Posterior(*name_axes(arrays(), *NAMES), observed(NAMES), {})
     expected = posterior.partial_correlation.sel(query="N", variable="b").values
-    np.testing.assert_allclose(posterior.contrast("b~N", of="partial_correlation").values, expected)
-    assert posterior.probability("T~a < 0", of="partial_correlation") == posterior.probability("T~a > 0") == 1.0
+    np.testing.assert_allclose(posterior.contrast("b~N").values, expected)
+    assert posterior.probability("T~a < 0") == posterior.probability("T~a > 0", of="precision") == 1.0
 
 
 @pytest.mark.parametrize(
@@ -105,7 +106,7 @@ def test_edges_that_the_posterior_does_not_have(statement, reason):
 
 
 def test_an_unknown_scale_is_refused():
-    with pytest.raises(ValueError, match="of='slope': known are 'weight', 'partial_correlation'"):
+    with pytest.raises(ValueError, match="of='slope': known are 'partial_correlation', 'precision'"):
         made(WEIGHTS).contrast("T~a", of="slope")
 
 
@@ -118,7 +119,7 @@ def test_every_way_of_keeping_gives_the_same_draws_and_positions_are_names(table
     kept = {
         keep: mb.estimate(table, [0, 5], keep=keep, **QUICK) for keep in ("draws", "summary", tmp_path / "run")
     }
-    for of in ("weight", "partial_correlation"):
+    for of in ("precision", "partial_correlation"):
         full, summary, disk = (posterior.contrast("0~3 - 2 * 2~5", of=of).values for posterior in kept.values())
         np.testing.assert_allclose(summary, full, rtol=1e-12)
         np.testing.assert_allclose(disk, full, rtol=1e-12)

@@ -55,18 +55,17 @@ def test_a_draw_leaves_the_state_alone():
         np.testing.assert_array_equal(state.W12, before)
 
 
-def enumerated(data, state, prior):
-    """Every set of edges, its posterior probability, and the normal law of the entries in it."""
-    inclusion, slab = prior._values(state.hyper)
+def enumerated(data, state, odds, v):
+    """Every set of edges, its posterior probability, and the normal law of its entries; odds and v by row."""
     U, (p, q) = np.linalg.inv(state.W11), state.W12.shape
-    C = np.kron(U, data.F.T @ data.F + np.eye(q))
+    C, odds, v = np.kron(U, data.F.T @ data.F + np.eye(q)), np.repeat(odds, q), np.repeat(v, q)
     found = []
     for edges in product((False, True), repeat=p * q):
         where = np.flatnonzero(edges)
-        H = C[np.ix_(where, where)] + np.eye(len(where)) / slab
+        H = C[np.ix_(where, where)] + np.diag(1 / v[where])
         mean = -np.linalg.solve(H, data.S12.ravel()[where])
-        evidence = 0.5 * mean @ H @ mean - 0.5 * np.linalg.slogdet(slab * H)[1]
-        found.append((evidence + len(where) * math.log(inclusion / (1 - inclusion)), where, mean, H))
+        evidence = 0.5 * (mean @ H @ mean - np.linalg.slogdet(H)[1] - np.log(v[where]).sum())
+        found.append((evidence + odds[where].sum(), where, mean, H))
     weight = np.exp(np.array([log for log, *_ in found]) - max(log for log, *_ in found))
     return weight / weight.sum(), [law for _, *law in found]
 
@@ -84,13 +83,33 @@ def exact(rng, size, probability, laws, shape):
 @pytest.mark.parametrize("rare", [0.0, 0.02, 0.4])
 @pytest.mark.parametrize("given", [(0.35, 0.8), (0.1, 4.0)], ids=str)
 def test_draws_keep_the_enumerated_law(given, rare, monkeypatch):
+    prior = SpikeSlab(*given)
+    odds, v = (np.full(2, value) for value in prior.zero_law({}))
+    assert_keeps_the_law(
+        lambda rng, state, data: prior.draw_cross(rng, state, data, Dual())[0], odds, v, rare, monkeypatch
+    )
+
+
+@pytest.mark.parametrize("rare", [0.0, 0.02, 0.4])
+@pytest.mark.parametrize("rows", [[0, 1], [1]], ids=str)
+def test_draws_with_odds_and_slab_by_row_keep_the_enumerated_law(rows, rare, monkeypatch):
+    """All rows visited, or one of them."""
+    odds, v = np.array([-2.0, 0.7]), np.array([3.0, 0.3])
+
+    def draw(rng, state, data):
+        return spike_slab.draw_rows(rng, state.W12, np.linalg.inv(state.W11), data, odds, v, np.array(rows))[0]
+
+    assert_keeps_the_law(draw, odds, v, rare, monkeypatch)
+
+
+def assert_keeps_the_law(draw, odds, v, rare, monkeypatch):
     """From exact draws, one draw later: sets by chi-square, entries by their moments; 1e-7 each."""
-    right, prior = spike_slab_sweep.sweep, SpikeSlab(*given)
+    right = spike_slab_sweep.sweep
     monkeypatch.setattr(spike_slab_sweep, "sweep", lambda *arguments: right(*arguments, rare))
     data, state, rng = problem(2, 3, 12, seed=3)
-    probability, laws = enumerated(data, state, prior)
+    probability, laws = enumerated(data, state, odds, v)
     before = exact(rng, 20_000, probability, laws, state.W12.shape)
-    after = np.stack([prior.draw_cross(rng, replace(state, W12=W12), data, Dual())[0] for W12 in before])
+    after = np.stack([draw(rng, replace(state, W12=W12), data) for W12 in before])
     codes = (after.reshape(len(after), -1) != 0) @ 2 ** np.arange(after[0].size)[::-1]
     counts, expected = np.bincount(codes, minlength=len(laws)), len(after) * probability
     common = expected > 5
@@ -110,11 +129,28 @@ def test_rare_entries_are_as_often_there_as_they_should_be():
     for rare, found in counts.items():
         for r in range(len(found)):
             W21, R = np.zeros((400, 2)), np.zeros((2, len(data.F)))
-            spike_slab_sweep.visit(rng, W21, U, R, FT, a, -3.0, 1.0, rare)
+            odds, v = np.full(2, -3.0), np.ones(2)
+            spike_slab_sweep.visit(rng, W21, U, R, FT, a, odds, v, np.arange(2), rare)
             found[r] = np.count_nonzero(W21)
     assert counts[0.02].mean() > 1
     assert stats.ttest_ind(counts[0.0], counts[0.02]).pvalue > 1e-6
     assert stats.bartlett(counts[0.0], counts[0.02]).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("rare", [0.0, 0.02])
+@pytest.mark.parametrize("size", [(5, 7, 12), (4, 90, 30)])
+def test_rows_that_are_not_visited_keep_their_zeros(size, rare):
+    """Visits change the given rows alone, each with its own odds: here a certain edge and an impossible one."""
+    p, (data, state, rng) = size[0], problem(*size)
+    U, a, FT = np.linalg.inv(state.W11), 1 + data.column_sizes, np.ascontiguousarray(data.F.T)
+    W21, odds = state.W12.T.copy(), np.linspace(-900.0, 900.0, p)
+    R = data.Y + U @ data.times_factor(state.W12)
+    rows = np.array([0, p - 1])
+    spike_slab_sweep.visit(rng, W21, U, R, FT, a, odds, np.linspace(0.5, 2.0, p), rows, rare)
+    np.testing.assert_array_equal(W21[:, 1:-1], state.W12.T[:, 1:-1])
+    assert not W21[:, 0].any()
+    assert W21[:, -1].all()
+    np.testing.assert_allclose(R, data.Y + U @ data.times_factor(W21.T.copy()), atol=1e-10)
 
 
 def test_near_duplicates_share_their_edge():

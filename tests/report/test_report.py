@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import hashlib
 import os
 import re
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("jinja2")
@@ -17,8 +19,8 @@ pytest.importorskip("matplotlib")
 import markovblanket as mb
 from markovblanket import report
 from markovblanket.plots.chains import autocorrelations
-from markovblanket.report import _curves, _sections, _slider
-from support.reports import ALERT, NASTY, Page, crowded, fitted, nasty_table
+from markovblanket.report import _curves, _page, _sections, _slider
+from support.reports import ALERT, NASTY, Page, crowded, fitted, nasty_table, whole_network
 
 
 @pytest.fixture(scope="module")
@@ -44,40 +46,75 @@ def bytes_between(code, low, high):
     return low + (high - low) * (np.frombuffer(base64.b64decode(code), dtype=np.uint8) / 255)
 
 
+def chosen(posterior, **rule):
+    """The pairs that a rule selects, each once, as text."""
+    return pairs(posterior.edges(**rule))
+
+
+def cells(page, k):
+    """The cells of a row of the table of edges, by their titles."""
+    texts = [" ".join(cell.split()).replace("−", "-") for cell in page.rows[k]]
+    return dict(zip(page.titles, texts, strict=True))
+
+
 def test_the_page_shows_the_edges_of_the_default_rule_in_picture_and_table(posterior, page):
-    edges, inner = posterior.edges(), posterior.query_edges()
-    assert len(edges) > 2
-    count = len(page.data["sure"])
-    shown = [k for k in page.shown_rows if k < count]
-    assert [page.edge(k) for k in shown] == [(edge.query, edge.variable) for edge in edges.itertuples()]
+    edges = posterior.edges()
+    assert 0 < edges["variable"].isin(posterior.query).sum() < len(edges)  # of both kinds
+    assert [page.edge(k) for k in page.shown_rows] == [(edge.query, edge.variable) for edge in edges.itertuples()]
     assert page.shown_lines == page.shown_rows
-    assert [page.edge(k) for k in page.shown_rows if k >= count] == [
-        (e.query, e.other) for e in inner.itertuples()
+
+
+def test_the_table_has_the_columns_and_numbers_of_the_posterior(posterior, page):
+    known = ["probability", "partial correlation", "95 % interval", "", "direction", "R-hat", "ESS"]
+    assert [title for title in page.titles if title != "Bayes factor"] == ["query", "variable", *known]
+    for k, edge in zip(page.shown_rows, posterior.edges().itertuples(), strict=True):
+        row = cells(page, k)
+        assert row["query"] == " ".join(edge.query.split())
+        assert row["variable"] == " ".join(edge.variable.split())
+        if np.isnan(edge.probability):
+            assert row["probability"] == "–"
+        else:
+            assert float(row["probability"].strip(" >%")) == pytest.approx(100 * edge.probability, abs=0.1)
+        assert row["partial correlation"] == f"{edge.partial_correlation:+.2f}"
+        assert row["95 % interval"] == f"{edge.lower:+.2f} to {edge.upper:+.2f}"
+        assert row["direction"] == edge.direction
+        assert row["ESS"] == f"{edge.ess:,.0f}"
+
+
+def test_bayes_factors_are_on_the_page_where_there_are_some(posterior):
+    edges = posterior.edges()
+    assert [field.title for field in _page.fields_of(edges.assign(bayes_factor=np.nan))][-3:] == [
+        "direction",
+        "R-hat",
+        "ESS",
     ]
+    fields = _page.fields_of(edges.assign(bayes_factor=12.3))
+    assert [field.title for field in fields][-4:] == ["direction", "Bayes factor", "R-hat", "ESS"]
 
 
-def test_the_numbers_of_the_table_are_those_of_the_posterior(posterior, page):
-    for k, edge in zip(page.shown_rows, posterior.edges().itertuples(), strict=False):
-        cells = [" ".join(cell.split()).replace("−", "-") for cell in page.rows[k]]
-        assert cells[0] == " ".join(f"{edge.query} ~ {edge.variable}".split())
-        assert cells[1] == f"{edge.partial_correlation:+.2f}"
-        assert cells[4] == f"{edge.weight:+.2f}"
-        ends = [f"{end:+.2f}" if end else "0" for end in (edge.lower, edge.upper)]
-        assert cells[5] == " to ".join(ends)
+def test_numbers_for_the_script_have_the_names_and_the_order_of_the_table_of_edges(posterior, page):
+    edges = posterior.edges()
+    names = [name for name in edges if not edges[name].isna().all() and name not in ("query", "variable")]
+    assert list(page.data["edges"]) == names
+    for name in names:
+        seen = [page.data["edges"][name][k] for k in page.shown_rows]
+        if name == "direction":
+            assert seen == edges[name].tolist()
+        else:
+            np.testing.assert_allclose(np.array(seen, dtype=float), edges[name], rtol=1e-4)
 
 
 @pytest.mark.parametrize("prior", ["spike-slab", "laplace"])
 def test_wherever_the_slider_is_the_edges_are_those_of_its_rule(posterior, prior):
     known = posterior if prior == "spike-slab" else fitted(prior="laplace")
     page, slider = Page(report.html(known)), _slider.Slider.of(known)
-    assert page.data["rule"] == slider.rule == ("inclusion" if prior == "spike-slab" else "level")
+    assert page.data["rule"] == slider.rule == ("probability" if prior == "spike-slab" else "level")
     sure = np.array(page.data["sure"])
     for percent in range(slider.least, 100):
         least = percent / 100
-        shown = sure >= least if slider.rule == "inclusion" else sure > (1 + least) / 2
-        selected = known.selected(**{slider.rule: least}).stack()
-        assert {page.edge(k) for k in np.flatnonzero(shown)} == set(selected.index[selected])
-    assert len(page.shown_lines) == len(known.edges()) + len(known.query_edges())
+        shown = sure >= least if slider.rule == "probability" else sure > (1 + least) / 2
+        assert {page.edge(k) for k in np.flatnonzero(shown)} == chosen(known, **{slider.rule: least})
+    assert len(page.shown_lines) == len(known.edges())
 
 
 @pytest.mark.parametrize("prior", ["spike-slab", "laplace"])
@@ -88,9 +125,8 @@ def test_at_every_false_discovery_rate_the_edges_are_those_of_the_rule(posterior
     assert (share["start"], share["last"]) == (10, 50)
     counts = set()
     for percent in range(1, 51):
-        selected = known.selected(fdr=percent / 100).stack()
         found = {page.edge(k) for k in np.flatnonzero(enters <= percent)}
-        assert found == set(selected.index[selected])
+        assert found == chosen(known, fdr=percent / 100)
         stage = next(stage for stage in share["stages"] if stage["place"] >= percent)
         ends = {end for k in np.flatnonzero(enters <= percent) for end in page.data["ends"][k]}
         assert {str(end) for end in ends} <= set(stage["at"])
@@ -99,26 +135,9 @@ def test_at_every_false_discovery_rate_the_edges_are_those_of_the_rule(posterior
     assert {page.edge(k) for k in np.flatnonzero(enters <= 10)} == pairs(known.edges(fdr=0.1))
 
 
-def test_entries_of_a_crowd_are_those_of_all_its_pairs(monkeypatch):
-    """Ties included, as where probabilities are shares of a few draws; those beyond the page do not matter."""
-    monkeypatch.setattr(_slider, "MOST_EDGES_ON_PAGE", 60)
-    probability = np.random.default_rng(3).binomial(40, 0.5 ** np.arange(1, 9), (30, 8)) / 40
-    probability[:, 0] = 0.9 + 0.0025 * np.arange(30)
-    enters = _slider.entries(probability)
-    held = 0
-    for percent in range(1, 51):
-        selected = _slider.selection.by_false_sign_rate(probability, percent / 100)
-        if selected.sum() <= 60:
-            np.testing.assert_array_equal(enters <= percent, selected)
-            held = percent
-        else:
-            assert (enters <= percent).sum() > 60
-    assert 10 < held < 50
-
-
 def test_where_the_page_cannot_hold_its_edges_the_share_ends_or_is_not_offered(posterior, monkeypatch):
     monkeypatch.setattr(_slider, "MOST_EDGES_ON_PAGE", len(posterior.edges(fdr=0.2)))
-    none = np.zeros_like(posterior.sign_probability, dtype=bool)
+    none = np.zeros_like(_slider.Slider.of(posterior).sure, dtype=bool)
     share = _slider.Share.of(posterior, none)
     assert 20 <= share.last < 50
     assert len(posterior.edges(fdr=(share.last + 1) / 100)) > _slider.MOST_EDGES_ON_PAGE
@@ -131,14 +150,13 @@ def test_where_the_page_cannot_hold_its_edges_the_share_ends_or_is_not_offered(p
 
 def test_a_default_between_two_places_is_a_place_of_its_own(posterior, monkeypatch):
     """Its threshold is exact, whatever the number of its place."""
-    inclusion = np.unique(posterior.inclusion)
-    between = inclusion[(100 * inclusion) % 1 > 0.1][-1]
-    monkeypatch.setattr(_slider, "usual", lambda posterior, rule: float(between))
+    probabilities = np.unique(posterior.inclusion.to_numpy()[~posterior.inclusion.isna()])
+    between = probabilities[((100 * probabilities) % 1 > 0.1) & (probabilities < 0.98)][-1]
+    monkeypatch.setattr(_slider, "usual", lambda sure, rule: float(between))
     slider, page = _slider.Slider.of(posterior), Page(report.html(posterior))
     assert slider.threshold(slider.start) == between != slider.start / 100
     assert page.data["usual"] == {"place": slider.start, "threshold": between}
-    edges = posterior.edges(inclusion=between)
-    assert {page.edge(k) for k in page.shown_rows if k < len(page.data["sure"])} == pairs(edges)
+    assert {page.edge(k) for k in page.shown_rows} == chosen(posterior, probability=between)
     assert f"with a probability of at least {100 * between:.1f} %" in page.text
 
 
@@ -195,7 +213,7 @@ def test_data_and_settings_are_on_the_page(posterior, page):
     said = " ".join(page.text.split())
     assert posterior.settings["data"]["sha256"] in said
     assert "seed=1," in said
-    assert "negative weight is a positive partial correlation" in said
+    assert "It and its interval are those if the edge is present." in said
     for row in posterior.observed.table.describe():
         assert " ".join(str(row["name"]).split()) in said
 
@@ -211,6 +229,9 @@ def test_the_call_on_the_page_gives_the_same_draws(posterior):
 def test_curves_are_those_of_the_draws(posterior, page):
     for k in (0, len(page.data["ends"]) - 1):
         draws = _curves.kept(posterior, *page.edge(k))
+        query, variable = page.edge(k)
+        edges = posterior.edges(all=True).set_index(["query", "variable"])
+        assert draws[draws != 0].mean() == pytest.approx(edges.loc[(query, variable), "partial_correlation"])
         known = page.data["curves"][str(k)]
         low, high = known["range"]
         for c, chain in enumerate(draws):
@@ -244,8 +265,11 @@ def test_without_draws_the_numbers_are_there_and_kept_edges_have_curves():
     named = [(query[0], table.columns[-1])]
     page = Page(report.html(fitted(keep="summary", named=named)))
     assert len(page.shown_rows) > 2
-    curves = [page.edge(int(k)) for k in page.data["curves"] if int(k) < len(page.data["sure"])]
-    assert set(curves) <= set(named)
+    curves = [page.edge(int(k)) for k in page.data["curves"]]
+    assert {pair for pair in curves if pair[1] not in query} <= set(named)
+    assert {pair for pair in curves if pair[1] in query} == {
+        page.edge(k) for k in range(len(page.data["ends"])) if page.edge(k)[1] in query
+    }
     assert not any(known.get("id") == "checks" for _, known in page.tags)
 
 
@@ -273,9 +297,7 @@ def test_without_rows_there_is_no_data_to_describe():
     with pytest.warns(mb.ConvergenceWarning):
         known = mb.estimate(scatter=S, n=len(table), query=query, chains=2, warmup=30, draws=30, seed=1)
     page = Page(report.html(known))
-    assert [page.edge(k) for k in page.shown_rows if k < len(page.data["sure"])] == [
-        (edge.query, edge.variable) for edge in known.edges().itertuples()
-    ]
+    assert [page.edge(k) for k in page.shown_rows] == [(e.query, e.variable) for e in known.edges().itertuples()]
     ids = {attributes.get("id") for _, attributes in page.tags}
     assert "checks" not in ids
     assert "scatter matrix" in page.text
@@ -287,8 +309,6 @@ def test_names_that_are_positions_are_fine():
         known = mb.estimate(made.table.to_numpy(), [0], chains=2, warmup=20, draws=20, seed=1, progress=False)
     page = Page(report.html(known))
     assert {page.edge(k) for k in page.shown_rows} == pairs(known.edges())
-    assert "There is one query variable" in page.text
-    assert len(known.query_edges()) == len(known.query_edges(all=True)) == 0
     assert known.graph().number_of_edges() == len(known.edges())
 
 
@@ -298,8 +318,8 @@ def test_of_too_many_edges_the_surest_are_on_the_page_and_it_says_so(posterior, 
     page = Page(report.html(posterior))
     assert len(page.data["sure"]) <= 3
     assert slider.start > slider.usual_place
-    dropped = set(posterior.inclusion.stack().nlargest(len(page.data["sure"])).round(12))
-    assert set(np.round(page.data["sure"], 12)) == dropped
+    surest = np.sort(slider.sure)[::-1][: len(page.data["sure"])]
+    assert sorted(page.data["sure"], reverse=True) == surest.tolist()
     assert f"pass the default rule of {slider.usual_place} %" in page.text
 
 
@@ -309,6 +329,63 @@ def test_a_page_without_edges_says_so():
     page = Page(report.html(known))
     assert page.data["enters"] == page.data["sure"] == []
     assert "0 edges" in page.text
+
+
+def test_tentative_edges_are_marked_in_picture_and_table(posterior, page):
+    found = {"tr": {}, "g": {}}
+    for tag, known in page.tags:
+        if "data-edge" in known:
+            found[tag][int(known["data-edge"])] = "tentative" in (known.get("class") or "").split()
+    probability = page.data["edges"]["probability"]
+    assert found["tr"] == found["g"] == {k: p is not None and p < 0.5 for k, p in enumerate(probability)}
+    assert any(found["tr"].values())
+
+
+def test_candidates_are_named(posterior):
+    settings = dict(posterior.settings) | {"candidates": {"asked": "auto", "chosen": ["V10", "V11"]}}
+    known = dataclasses.replace(posterior, settings=settings)
+    said = " ".join(Page(report.html(known)).text.split())
+    assert "2 likely neighbours, modelled as fully as the query: V10, V11" in said
+    assert "candidates='auto'," in said
+    settings["candidates"] = {"asked": 0, "chosen": []}
+    said = " ".join(Page(report.html(dataclasses.replace(posterior, settings=settings))).text.split())
+    assert "Candidatesnone" in said
+    assert "candidates=0," in said
+    assert "all other variables are modelled as fully as the query" in Page(report.html(posterior)).text
+
+
+def test_near_duplicates_that_share_an_edge_are_named():
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((200, 4))
+    table = pd.DataFrame(x, columns=["alone", "other", "first", "twin"])
+    table["twin"] = table["first"] + 0.05 * x[:, 3]
+    table["T"] = 0.6 * table["first"] + rng.standard_normal(200)
+    with pytest.warns(mb.ConvergenceWarning):
+        known = mb.estimate(table, ["T"], chains=2, warmup=100, draws=200, seed=1, progress=False)
+    (group,) = _sections.groups(known)
+    assert set(group["variables"]) >= {"first", "twin"}
+    page = Page(report.html(known))
+    assert any(attributes.get("id") == "groups" for _, attributes in page.tags)
+    assert _sections.groups(whole_network(5, 4)) == []  # without rows, nothing can be said
+
+
+def test_a_whole_network_is_called_so_and_its_nodes_stay_where_they_are():
+    known = whole_network(40, 60)
+    edges, page = known.edges(), Page(report.html(known))
+    assert [page.edge(k) for k in page.shown_rows] == [(e.query, e.variable) for e in edges.itertuples()]
+    said = " ".join(page.text.split())
+    assert "Network of 40 variables" in said
+    assert "Markov blanket" not in said
+    assert f"of {40 * 39 // 2:,} possible" in said
+    assert "posterior = mb.network(" in said
+    assert "query=" not in _sections.call(known)
+    drawn = {int(known["data-node"]): known["class"].split() for tag, known in page.tags if "data-node" in known}
+    assert not any("query" in classes for classes in drawn.values())
+    ends = {end for k in page.shown_rows for end in page.data["ends"][k]}
+    assert {node for node, classes in drawn.items() if "out" not in classes} == ends
+    first, *others = [stage["at"] for stage in (*page.data["stages"], *page.data["share"]["stages"])]
+    assert others
+    assert all(at == first for at in others)
 
 
 def test_a_page_is_written_whole_or_not_at_all(posterior, text, tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ import re
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("jinja2")
@@ -15,15 +16,16 @@ pytest.importorskip("matplotlib")
 import markovblanket as mb
 from markovblanket.cli._demo import clinic
 from markovblanket.posterior import selection
+from markovblanket.posterior.edges import once
 from support import browser as web
-from support.reports import ALERT, Page, crowded, fitted
+from support.reports import ALERT, Page, crowded, fitted, whole_network
 
 READY = "return document.documentElement.dataset.ready"
 SHOWN = """
     const found = [...document.querySelectorAll(arguments[0])].map((one) => Number(one.dataset.edge));
     return found.sort((a, b) => a - b);
 """
-LINES = "#lines > g:not(.out):not(.faint):not(.inner)"
+LINES = "#lines > g:not(.out):not(.faint)"
 ROWS = "#edges tbody tr:not(.out)"
 MOVE = "slider.value = arguments[0]; slider.dispatchEvent(new Event('input'))"  # elements are known by their ids
 
@@ -65,14 +67,15 @@ def shown(browser, names, selector):
     return {names.edge(k) for k in browser.execute_script(SHOWN, selector)}
 
 
-def selected(posterior, percent, rule="inclusion"):
-    chosen = posterior.selected(**{rule: percent / 100}).stack()
-    return set(chosen.index[chosen])
+def selected(posterior, percent, rule="probability"):
+    edges = posterior.edges(**{rule: percent / 100})
+    return set(zip(edges["query"], edges["variable"], strict=True))
 
 
 def usual(posterior):
     """The place of the default rule."""
-    return round(100 * selection.least_inclusion(posterior.inclusion.to_numpy()))
+    pairs = once(np.ones(posterior.inclusion.shape))
+    return round(100 * selection.least_inclusion(posterior.inclusion.to_numpy()[pairs]))
 
 
 def press(browser, *keys):
@@ -119,7 +122,7 @@ def test_the_slider_can_mean_the_false_discovery_rate(seen, names, posterior):
         said = one(seen, "#count").text
         assert said.startswith(f"{len(expected)} edge")
         assert f"expected false discovery rate of at most {percent} %" in said
-        wrong = sum(1 - posterior.sign_probability.loc[pair] for pair in expected)
+        wrong = sum(1 - names.data["sure"][k] for k in seen.execute_script(SHOWN, ROWS))
         about = re.search(r"(Fewer than|About) ([0-9.]+) of", said)
         assert float(about[2]) == pytest.approx(max(wrong, 0.1), abs=0.501 if wrong >= 10 else 0.051)
         counts.add(len(expected))
@@ -152,7 +155,7 @@ def test_the_false_discovery_rate_fits_every_window(seen, width):
 def test_the_search_filters_picture_and_table_alike(seen, names, posterior):
     name = posterior.edges()["variable"].iloc[0]
     one(seen, "#search").send_keys(name.upper())
-    expected = {pair for pair in selected(posterior, usual(posterior)) if pair[1] == name}
+    expected = {pair for pair in selected(posterior, usual(posterior)) if name in pair}
     assert shown(seen, names, ROWS) == shown(seen, names, LINES) == expected
     assert f"{len(expected)} of {len(posterior.edges())} edges" in one(seen, "#count").text
     one(seen, "#search").send_keys(" no such name")
@@ -162,7 +165,7 @@ def test_the_search_filters_picture_and_table_alike(seen, names, posterior):
 
 def test_a_click_on_a_name_shows_its_edges(seen, names, posterior):
     seen.execute_script("document.querySelector('#nodes > g.query').dispatchEvent(new Event('click'))")
-    expected = {pair for pair in selected(posterior, usual(posterior)) if pair[0] == posterior.query[0]}
+    expected = {pair for pair in selected(posterior, usual(posterior)) if posterior.query[0] in pair}
     assert shown(seen, names, ROWS) == expected
 
 
@@ -187,7 +190,11 @@ def test_rows_open_by_enter_and_close_by_escape(seen):
     button = one(seen, f"{ROWS} button")
     button.send_keys("\ue007")
     assert one(seen, "#drawer").is_displayed()
-    assert "Partial correlation" in one(seen, "#drawer-words").text
+    said, cells = one(seen, "#drawer-words").text, one(seen, ROWS).find_elements("css selector", "td")
+    probability, partial = cells[1].text, cells[2].text
+    assert said.startswith(
+        f"Probability that the edge is present: {probability}. Partial correlation, if it is: {partial}"
+    )
     press(seen, "\ue00c")
     assert not one(seen, "#drawer").is_displayed()
     assert seen.switch_to.active_element == button
@@ -205,12 +212,19 @@ def test_the_picture_is_walked_by_arrows(seen):
 
 def test_the_table_is_sorted_by_its_headers(seen, names):
     order = "return [...document.querySelectorAll('#edges tbody tr')].map((row) => Number(row.dataset.edge))"
-    header = one(seen, "th[data-by=weight]")
+    header = one(seen, "th[data-by=lower]")
     for word, sign in (("descending", -1), ("ascending", 1)):
         header.find_element("css selector", "button").click()
         assert header.get_dom_attribute("aria-sort") == word
-        weights = [names.data["edges"]["weight"][k] for k in seen.execute_script(order)]
-        assert weights == sorted(weights, key=lambda weight, sign=sign: sign * weight)
+        ends = [names.data["edges"]["lower"][k] for k in seen.execute_script(order)]
+        assert ends == sorted(ends, key=lambda end, sign=sign: sign * end)
+    one(seen, "th[data-by=variable] button").click()
+    variables = [names.edge(k)[1] for k in seen.execute_script(order)]
+    assert variables == sorted(variables)
+    one(seen, "th[data-by=bayes_factor] button").click()
+    factors = [float(names.data["edges"]["bayes_factor"][k]) for k in seen.execute_script(order)]
+    assert factors == sorted(factors, reverse=True)
+    assert factors[0] == float("inf")  # a text in the data of the page
 
 
 def test_a_name_that_is_a_script_is_text(seen):
@@ -233,6 +247,28 @@ def test_no_page_is_wider_than_its_window(seen, width):
     press(seen, "\ue00c")
     seen.execute_script("scrollTo(0, 0)")
     web.picture(seen, f"report-{width}.png")
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_a_whole_network_of_sixty_variables_fits_and_its_nodes_stay(program, tmp_path, width):
+    fit = whole_network(60, 90)
+    path = fit.report(tmp_path / "network.html")
+    names = Page(path.read_text(encoding="utf-8"))
+    web.opened(program, path, width, 900)
+    assert shown(program, names, ROWS) == shown(program, names, LINES) == selected(fit, usual(fit))
+    assert program.execute_script("return document.documentElement.scrollWidth") <= width
+    web.picture(program, f"network-{width}.png")
+    where = """
+        const numbers = (node) => node.getAttribute("transform").match(/-?[0-9.]+/g);
+        const place = (node) => [node.dataset.node, ...numbers(node)].map(Number);
+        return [...document.querySelectorAll("#nodes > g")].map(place).sort((a, b) => a[0] - b[0]);
+    """
+    before = program.execute_script(where)
+    for percent in (2, 90):
+        program.execute_script(MOVE, percent)
+        assert shown(program, names, ROWS) == shown(program, names, LINES) == selected(fit, percent)
+        assert program.execute_script(where) == before
+    assert program.get_log("browser") == []
 
 
 def test_it_prints(seen):

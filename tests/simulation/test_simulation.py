@@ -442,3 +442,12 @@ def test_cells_go_missing_at_the_rate_asked_for_and_at_random():
 def test_impossible_kinds_and_gaps_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         simulate(rows=10, query=2, rest=3, **options)
+
+
+def test_the_table_of_edges_of_a_posterior_is_scored_by_its_partial_correlations():
+    simulated = simulate(rows=50, query=3, rest=20, density=0.3, seed=1)
+    edges = simulated.truth.query("edge")
+    known = edges[["query", "variable", "partial_correlation"]]
+    assert score(simulated.truth, known).found == len(edges)
+    turned = known.assign(partial_correlation=-known["partial_correlation"])
+    assert score(simulated.truth, turned).wrong_sign == len(edges)

@@ -28,15 +28,16 @@ from itertools import islice
 import numpy as np
 from scipy import stats
 
-from markovblanket.contracts import ChainState, Prior, Problem, Solver
-from markovblanket.model import scatter, sweep
+from markovblanket.contracts import ChainState, Prior, Problem, Sampler, Solver
+from markovblanket.model import scatter
+from markovblanket.model.sweep import Blanket
 from statistical import reference
 from statistical.reference import Array, Generator, Mixture, Theta
 
 # The whole suite raises a false alarm once in 100 000 runs: every check gets an equal share of that, and every
 # p-value of a check an equal share of the check's. CHECKS bounds the number of calls of `assert_calibrated`.
 FALSE_ALARM = 1e-5
-CHECKS = 200
+CHECKS = 400
 REFERENCE_DRAWS = 10_000
 
 
@@ -71,9 +72,13 @@ class Case:
         theta = reference.draw_prior(rng, size, *self.size[:2], self.mixture)
         return theta, reference.draw_data(rng, theta, self.X2)
 
-    def problem(self, X1: Array) -> Problem:
+    def sampler(self, X1: Array) -> Sampler[ChainState]:
         """What the package makes of one data set."""
-        return Problem(scatter.from_columns(X1, self.X2), self.prior, self.solver)
+        return Blanket(Problem(scatter.from_columns(X1, self.X2), self.prior, self.solver))
+
+    def functionals(self, theta: Theta, X1: Array) -> dict[str, Array]:
+        """What is watched of parameters and data, by name."""
+        return functionals(theta, X1, self.X2)
 
 
 # ---------------------------------------------------------------------------------------------- functionals
@@ -144,8 +149,8 @@ def joint_test(rng: Generator, case: Case, replications: int, sweeps: int) -> di
     """P-values of "sweeps from exact draws leave the joint law of parameters and data alone"."""
     theta, X1 = case.draw_joint(rng, replications)
     paths, data = zip(*(follow(rng, case, theta, X1, r, sweeps) for r in range(replications)), strict=True)
-    exact = functionals(*case.draw_joint(rng, REFERENCE_DRAWS), case.X2)
-    before = scores(functionals(theta, X1, case.X2), exact)
+    exact = case.functionals(*case.draw_joint(rng, REFERENCE_DRAWS))
+    before = scores(case.functionals(theta, X1), exact)
     after, last = summarise(case, paths, data, exact)
     return {name: p_of_equal_means(after[name] - before[name]) for name in before} | p_of_same_law(last, exact)
 
@@ -155,9 +160,9 @@ def geweke_test(rng: Generator, case: Case, paths: int, sweeps: int) -> dict[str
     theta, X1 = case.draw_joint(rng, paths)
     walks = (follow(rng, case, theta, X1, r, sweeps, refresh=True) for r in range(paths))
     parameters, data = zip(*walks, strict=True)
-    exact = functionals(*case.draw_joint(rng, REFERENCE_DRAWS), case.X2)
+    exact = case.functionals(*case.draw_joint(rng, REFERENCE_DRAWS))
     mean, last = summarise(case, parameters, data, exact)
-    expected = scores(functionals(*case.draw_joint(rng, REFERENCE_DRAWS), case.X2), exact)
+    expected = scores(case.functionals(*case.draw_joint(rng, REFERENCE_DRAWS)), exact)
     p_values = {name: p_of_equal_means(mean[name], expected[name]) for name in mean}
     return p_values | p_of_same_law(last, exact)
 
@@ -170,7 +175,7 @@ def rank_test(rng: Generator, case: Case, replications: int, draws: int = 7) -> 
     for r in range(replications):
         chain = posterior_draws(rng, case, X1[r], thin, draws)
         both = reference.concatenate([theta.map(lambda x, r=r: x[r : r + 1]), chain])
-        watched = functionals(both, np.repeat(X1[r : r + 1], draws + 1, axis=0), case.X2)
+        watched = case.functionals(both, np.repeat(X1[r : r + 1], draws + 1, axis=0))
         for name, value in watched.items():
             ranks.setdefault(name, []).append(rank_of_first(rng, value))
     return {name: p_of_uniform_ranks(np.array(rank), draws + 1) for name, rank in ranks.items()}
@@ -198,10 +203,10 @@ def stacked(states: list[ChainState]) -> Theta:
     return Theta(W11, W12, T, hyper)
 
 
-def chain(rng: Generator, state: ChainState, problem: Problem) -> Iterator[ChainState]:
+def chain(rng: Generator, state: ChainState, sampler: Sampler[ChainState]) -> Iterator[ChainState]:
     """Sweep after sweep."""
     while True:
-        state, _ = sweep.sweep(rng, state, problem)
+        state, _ = sampler.sweep(rng, state)
         yield state
 
 
@@ -209,15 +214,15 @@ def follow(
     rng: Generator, case: Case, theta: Theta, X1: Array, r: int, sweeps: int, refresh: bool = False
 ) -> tuple[Theta, Array]:
     """The states of ``sweeps`` sweeps from the true parameters, each with the data it was drawn from."""
-    state, rows, problem = state_of(theta, r), X1[r], case.problem(X1[r])
+    state, rows, sampler = state_of(theta, r), X1[r], case.sampler(X1[r])
     states, data = [], []
     for _ in range(sweeps):
-        state, _ = sweep.sweep(rng, state, problem)
+        state, _ = sampler.sweep(rng, state)
         states.append(state)
         data.append(rows)
         if refresh:
             rows = reference.draw_data(rng, stacked([state]), case.X2)[0]
-            problem = case.problem(rows)
+            sampler = case.sampler(rows)
     return stacked(states), np.stack(data)
 
 
@@ -225,7 +230,7 @@ def summarise(
     case: Case, paths: tuple[Theta, ...], data: tuple[Array, ...], exact: dict[str, Array]
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """The mean score along every path, and what is watched at its end."""
-    watched = functionals(reference.concatenate(list(paths)), np.concatenate(data), case.X2)
+    watched = case.functionals(reference.concatenate(list(paths)), np.concatenate(data))
     by_path = {name: value.reshape(len(paths), -1) for name, value in watched.items()}
     mean = {name: score.mean(axis=1) for name, score in scores(by_path, exact).items()}
     return mean, {name: value[:, -1] for name, value in by_path.items()}
@@ -236,8 +241,8 @@ def posterior_draws(rng: Generator, case: Case, X1: Array, thin: int, draws: int
 
     With ``thin`` the autocorrelation time, that shrinks the start's bias below 1e-4 of itself.
     """
-    problem = case.problem(X1)
-    states = chain(rng, sweep.start(rng, problem), problem)
+    sampler = case.sampler(X1)
+    states = chain(rng, sampler.start(rng), sampler)
     return stacked(list(islice(states, 5 * thin + thin - 1, (5 + draws) * thin, thin)))
 
 
@@ -247,7 +252,7 @@ def thinning(rng: Generator, case: Case, chains: int = 6, sweeps: int = 600) -> 
     watched: dict[str, list[Array]] = {}
     for rows in X1:
         pilot = posterior_draws(rng, case, rows, 1, sweeps)
-        for name, value in functionals(pilot, np.repeat(rows[None], sweeps, axis=0), case.X2).items():
+        for name, value in case.functionals(pilot, np.repeat(rows[None], sweeps, axis=0)).items():
             watched.setdefault(name, []).append(value)
     return math.ceil(max(autocorrelation_time(np.stack(values)) for values in watched.values()))
 

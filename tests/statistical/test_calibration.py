@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from statistical import cases
+from statistical import cases, networks
 from statistical.calibration import (
     CHECKS,
     Case,
@@ -46,7 +46,9 @@ def test_truth_ranks_uniformly_among_draws(case: Case) -> None:
 
 def test_false_alarm_rate_is_shared_by_all_checks() -> None:
     thorough = (len(THOROUGH_SWEEPS) + 1) * len(cases.THOROUGH)
-    assert len(cases.QUICK) + thorough + len(cases.RANKED) <= CHECKS
+    of_networks = 2 * len(networks.QUICK) + 4 * len(networks.THOROUGH) + len(networks.RANKED)
+    of_columns = 80  # missing cells, levels, and the baselines
+    assert len(cases.QUICK) + thorough + len(cases.RANKED) + of_networks + of_columns <= CHECKS
 
 
 def test_autocorrelation_time_of_a_known_process() -> None:

@@ -13,7 +13,7 @@ import markovblanket as mb
 from markovblanket import _files
 from markovblanket._files import locked
 from markovblanket.cli import _fit, _output_folder, main
-from markovblanket.model.sweep import Blanket
+from markovblanket.model.network_sweep import WidenedBlanket
 
 FIT = [
     "fit",
@@ -49,7 +49,7 @@ def stopped(monkeypatch, place, *arguments, error: BaseException | None = None) 
         return main(arguments)
 
 
-@pytest.mark.parametrize("place", [(_fit, "estimate"), (Blanket, "sweep")])
+@pytest.mark.parametrize("place", [(_fit, "estimate"), (WidenedBlanket, "sweep")])
 def test_a_run_goes_on_that_was_stopped_at_its_beginning_and_once_more_when_begun_by_force(monkeypatch, place):
     """Before the table was read, or after."""
     assert stopped(monkeypatch, place, *FIT, "run") == 130
@@ -72,12 +72,12 @@ def test_a_process_that_is_lost_is_told_in_a_line(monkeypatch, capsys):
     assert capsys.readouterr().err == f"{expected}markovblanket resume run continues from the last checkpoint\n"
     assert main([*FIT, "run", "--force"]) == 0
     capsys.readouterr()
-    assert stopped(monkeypatch, (Blanket, "sweep"), *RESUME, "--draws", "70", error=lost) == 1
+    assert stopped(monkeypatch, (WidenedBlanket, "sweep"), *RESUME, "--draws", "70", error=lost) == 1
     assert capsys.readouterr().err.startswith(expected)
 
 
 def test_a_run_that_somebody_is_at_is_not_replaced_even_by_force(monkeypatch, capsys):
-    assert stopped(monkeypatch, (Blanket, "sweep"), *FIT, "run") == 130
+    assert stopped(monkeypatch, (WidenedBlanket, "sweep"), *FIT, "run") == 130
     capsys.readouterr()
     with locked(Path("run/checkpoint")):
         assert main([*FIT, "run", "--force"]) == 2

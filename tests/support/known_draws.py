@@ -39,7 +39,7 @@ def partial_correlations(made):
 def warm(partial):
     """Moments as if all draws had been those of the warm-up."""
     moments = Moments.empty(partial.shape[2:])
-    for state in partial.reshape(-1, *partial.shape[2:]):
+    for state in partial.reshape(partial.shape[0] * partial.shape[1], *partial.shape[2:]):
         moments.add(state)
     return moments
 

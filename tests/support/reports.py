@@ -48,14 +48,36 @@ def crowded(edges: int = 2000, p: int = 5, q: int = 700) -> mb.Posterior:
     return mb.Posterior(start.draws.assign(W12=W12), start.effort, start.observed, start.settings)
 
 
+def whole_network(variables: int = 60, edges: int = 90) -> mb.Posterior:
+    """A posterior of a whole network, made up: some edges sure, others doubtful, most pairs never connected."""
+    rng = np.random.default_rng(5)
+    names = [f"item_{k:02d}" for k in range(variables)]
+    S, schedule = 1000.0 * np.eye(variables + 1), {"chains": 2, "warmup": 2, "draws": 50}
+    with pytest.warns(mb.ConvergenceWarning):
+        start = mb.estimate(
+            scatter=S, n=1000, names=[*names, "x"], query=names, seed=1, progress=False, **schedule
+        )
+    i, j = np.triu_indices(variables, 1)
+    places = rng.choice(len(i), edges, replace=False)
+    size = rng.choice([-1, 1], edges) * rng.uniform(0.05, 0.4, edges)
+    present = rng.random((2, 50, edges)) < rng.beta(2.0, 0.5, edges)
+    W11 = np.zeros((2, 50, variables, variables))
+    W11[..., i[places], j[places]] = -1.0 * present * size * rng.uniform(0.8, 1.2, present.shape)
+    W11 += np.swapaxes(W11, -1, -2)
+    W11[..., range(variables), range(variables)] = rng.uniform(2.9, 3.1, (2, 50, variables))
+    draws = start.draws.isel(variable=slice(0, 0)).assign(W11=start.W11.copy(data=W11))
+    return mb.Posterior(draws, start.effort, start.observed, start.settings)
+
+
 class Page(HTMLParser):
     """What a page holds: its elements with their attributes, its text, and the cells of the rows of edges."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.within = ""
+        self.within, self.in_edges = "", False
         self.rows: dict[int, list[str]] = {}
+        self.titles: list[str] = []
         self.shown_rows: list[int] = []
         self.shown_lines: list[int] = []
         self.inline: dict[str, list[str]] = {"script": [], "style": []}
@@ -74,6 +96,10 @@ class Page(HTMLParser):
             self.begin_edge(tag, int(known["data-edge"] or ""), (known.get("class") or "").split())
         if tag in ("td", "th") and self.rows:
             next(reversed(self.rows.values())).append("")
+        if tag == "table":
+            self.in_edges = known.get("id") == "edges"
+        if tag == "th" and self.in_edges and known.get("scope") == "col":
+            self.titles.append("" if "bars" in (known.get("class") or "") else "?")
 
     def begin_edge(self, tag: str, k: int, classes: list[str]) -> None:
         """A row of a table, or a line of the picture."""
@@ -90,6 +116,8 @@ class Page(HTMLParser):
             self.inline[self.within][-1] += data
             return
         self.text += data
+        if self.titles[-1:] == ["?"] and data.strip():
+            self.titles[-1] = data.strip()
         if self.rows and (cells := next(reversed(self.rows.values()))):
             cells[-1] += data
 

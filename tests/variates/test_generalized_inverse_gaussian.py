@@ -33,6 +33,21 @@ def test_draws_follow_the_density(order, a, b):
     assert p_value_on_log_scale(x, lambda x: gig.log_density(x, order, a, b)) > FALSE_ALARM
 
 
+POSITIVE = [
+    *(law for law in LAWS if law[0] > 0 and law[1] > 0),
+    (1.0, 1.0, 0.0),
+    (1.5, 3.0, 40.0),
+    (501.0, 900.0, 1e-3),
+]
+
+
+@pytest.mark.parametrize(("order", "a", "b"), POSITIVE)
+def test_compiled_draws_follow_the_density(order, a, b):
+    rng = np.random.default_rng(7)
+    x = np.array([gig.draw_positive_order(rng, order, a, b) for _ in range(COUNT)])
+    assert p_value_on_log_scale(x, lambda x: gig.log_density(x, order, a, b)) > FALSE_ALARM
+
+
 @pytest.mark.parametrize(("order", "omega"), [(0.3, 0.2), (-1.0, 5.0), (12.0, 3.0), (2.0, 1e-4)])
 def test_agrees_with_scipy(order, omega):
     x = gig.draw(np.random.default_rng(2), order, omega, omega, size=COUNT)

@@ -65,7 +65,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Scouting:
-    """A first stage that decides which sampler the chains run: ``sweeps`` sweeps of another sampler, in each chain.
+    """A first stage that decides which sampler the chains run: ``sweeps`` sweeps of another one in each chain.
 
     ``choose`` takes the moments of the second half of these sweeps, pooled over all chains, and returns the
     positions of the chosen variables; ``widen`` returns the sampler that has them in its block.
@@ -219,10 +219,10 @@ def run(
 
     A problem is given to the sampler :class:`Blanket`; any other sampler is used as it is. With a
     :class:`Scouting`, all chains scout first, and ``candidates`` in the result has the positions chosen then. All
-    chains warm up before the first one samples, so that ``keep`` (by default every draw, in memory) can decide from
-    all of them what to keep. The numbers depend on ``seed`` alone, not on ``n_jobs``, the backend, what is kept, or
-    a ``saver``. A saver takes snapshots of the chains; if it has some already, the chains continue from these. If a
-    process is lost, the run is repeated, or continues from the snapshots.
+    chains warm up before the first one samples, so that ``keep`` (by default every draw, in memory) can decide
+    from all of them what to keep. The numbers depend on ``seed`` alone, not on ``n_jobs``, the backend, what is
+    kept, or a ``saver``. A saver takes snapshots of the chains; if it has some already, the chains continue from
+    these. If a process is lost, the run is repeated, or continues from the snapshots.
     """
     require_count("chains", chains, 1)
     require_jobs(n_jobs)
@@ -243,7 +243,9 @@ class Seeds:
     def scouting(self) -> list[np.random.SeedSequence]:
         """Return the seeds of scouting, the same at every call."""
         children = range(len(self.chains))
-        return [np.random.SeedSequence(self.scouts.entropy, spawn_key=(*self.scouts.spawn_key, k)) for k in children]
+        return [
+            np.random.SeedSequence(self.scouts.entropy, spawn_key=(*self.scouts.spawn_key, k)) for k in children
+        ]
 
 
 def _side_by_side(
@@ -260,7 +262,7 @@ def _side_by_side(
     bars = Board.open(
         len(seeds.chains), schedule.warmup, schedule.sweeps, schedule.draws, progress, scouting=scouting
     )
-    found: dict[str, Array] = {}
+    found: dict[str, Any] = {}
     with one_thread, bars as board, joblib.Parallel(n_jobs=n_jobs) as parallel:
         if isinstance(sampler, Scouting):
             chosen = _scouted(parallel, seeds.scouting(), sampler, board, saver)

@@ -68,7 +68,7 @@ class DiskStore:
             math.ceil(self.filled / self.size) if self.filled == self.summary.draws else self.filled // self.size
         )
         for name, block in self.block.items():
-            for number in range(blocks):
+            for number in range(blocks if block.size else 0):  # zarr writes no file for an empty array
                 file = self.path / name / ".".join(map(str, (self.chain, number, *[0] * (block.ndim - 1))))
                 if not file.is_file():
                     raise DamagedError(f"{file} is damaged: it is not there")
@@ -91,8 +91,10 @@ class KeepOnDisk:
 
     def stores(self, chains: Sequence[Chain]) -> list[DiskStore]:
         """A store for each chain, in a group with room for all draws."""
-        state, draws = chains[0].state, self.summary.draws
-        (p, q), hyper = state.W12.shape, dict.fromkeys(state.hyper, ())
+        moments, draws = chains[0].moments, self.summary.draws
+        assert moments is not None
+        # A sampler may arrange its state differently; moments have the shape of what is kept.
+        (p, q), hyper = moments.sum.shape, dict.fromkeys(chains[0].state.hyper, ())
         shapes = {"W11": (p, p), "W12": (p, q), "W22_diagonal": (q,), "explained": (p,), **hyper}
         if not self.path.exists():
             shutil.rmtree(draft(self.path), ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The command line: ``markovblanket fit``, ``scan``, ``report``, ``simulate``, ``demo`` and others.
+"""The command line: ``markovblanket fit``, ``network``, ``scan``, ``report``, ``demo`` and others.
 
 This module holds the options and the exit codes. Each command imports what it needs when it runs, so that help
 texts appear quickly.
@@ -6,7 +6,7 @@ texts appear quickly.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,18 +41,17 @@ FOLDER = click.Path(path_type=Path)
 YAML = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-class Draws(click.ParamType):  # type: ignore[type-arg]
-    """A whole number of at least 1, or the word ``auto``."""
-
-    name = "draws"
+class CountOrAuto(click.IntRange):
+    """A whole number, or the word ``auto``."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The number that was typed, or ``auto``, as :func:`markovblanket.estimate` takes it."""
-        return value if value == "auto" else click.IntRange(min=1).convert(value, param, ctx)
+        return value if value == "auto" else super().convert(value, param, ctx)
 
 
-DRAWS: dict[str, Any] = {"type": Draws(), "metavar": "N|auto"}
-BUDGET = click.option("--budget", **COUNT, default=20_000, help="Most iterations per chain with --draws auto.")
+DRAWS: dict[str, Any] = {"type": CountOrAuto(min=1), "metavar": "N|auto"}
+COUNT_FROM_ZERO: dict[str, Any] = {"type": CountOrAuto(min=0), "metavar": "N|auto"}
+BUDGET = click.option("--budget", **COUNT, default=10_000, help="Most iterations per chain with --draws auto.")
 FORCE = click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
 QUIET = click.option("--quiet", is_flag=True, help="No progress bars and no summary; only warnings and errors.")
 
@@ -96,30 +95,49 @@ def commands() -> None:
     Try it:
       markovblanket demo
       markovblanket fit patients.csv --query stage,age,sex --out run/
+      markovblanket network survey.csv --out net/
     """
+
+
+# Options of both ``fit`` and ``network``, in the order of their help.
+FITTING = (
+    click.option("-o", "--out", type=FOLDER, required=True, metavar="FOLDER", help="Folder for the results."),
+    click.option("--kind", multiple=True, metavar="NAME=KIND", help="Kind of a column, if inferred wrongly."),
+    click.option("--margins", type=click.Choice(MARGINS), default="auto", help="Model of the columns."),
+    click.option("--chains", **COUNT, default=4, help="Independent chains."),
+    click.option("--warmup", **COUNT_FROM_ZERO, default="auto", help="Iterations discarded; auto: 300, or 1000."),
+    click.option("--draws", **DRAWS, default="auto", help="Draws kept per chain; auto: until the chains agree."),
+    BUDGET,
+    click.option("--thin", **COUNT, default=1, help="Iterations per kept draw."),
+    click.option("--seed", **SEED, help="The same seed gives the same numbers."),
+    click.option("-j", "--jobs", **COUNT, show_default="one per core", help="Chains run at the same time."),
+    click.option("--keep", type=click.Choice(KEEP), default="auto", help="How draws are kept."),
+    click.option("--probability", **SHARE, help="Select edges present with at least this probability."),
+    click.option("--fdr", **SHARE, help="Select edges up to this expected false discovery rate."),
+    click.option("--level", **SHARE, help="Select edges whose interval at this level excludes zero."),
+    click.option("--strict", is_flag=True, help="Exit code 3 if the chains have not converged."),
+    FORCE,
+    QUIET,
+)
+
+
+def with_options(options: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Any]:
+    """A decorator that adds several options to a command, in their order."""
+
+    def decorated(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorated
 
 
 @commands.command(short_help="Estimate the blanket of a few columns of a table.")
 @click.argument("table", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("-q", "--query", multiple=True, required=True, metavar="NAMES", help="Columns of interest.")
-@click.option("-o", "--out", type=FOLDER, required=True, metavar="FOLDER", help="Folder for the results.")
-@click.option("--kind", multiple=True, metavar="NAME=KIND", help="Kind of a column, if inferred wrongly.")
-@click.option("--prior", type=click.Choice(PRIORS), default=PRIORS[0], help="Prior of the weights.")
-@click.option("--margins", type=click.Choice(MARGINS), default="auto", help="Model of the columns.")
-@click.option("--chains", **COUNT, default=4, help="Independent chains.")
-@click.option("--warmup", type=click.IntRange(min=0), metavar="N", default=1000, help="Iterations discarded.")
-@click.option("--draws", **DRAWS, default=1000, help="Draws kept per chain; auto: until the chains converge.")
-@BUDGET
-@click.option("--thin", **COUNT, default=1, help="Iterations per kept draw.")
-@click.option("--seed", **SEED, help="The same seed gives the same numbers.")
-@click.option("-j", "--jobs", **COUNT, show_default="one per core", help="Chains run at the same time.")
-@click.option("--keep", type=click.Choice(KEEP), default="auto", help="How draws are kept.")
-@click.option("--level", **SHARE, help="Select edges whose interval at this level excludes zero.")
-@click.option("--fdr", **SHARE, help="Select edges up to this expected false discovery rate.")
-@click.option("--inclusion", **SHARE, help="Select edges present with at least this probability.")
-@click.option("--strict", is_flag=True, help="Exit code 3 if the chains have not converged.")
-@FORCE
-@QUIET
+@click.option("--candidates", **COUNT_FROM_ZERO, default="auto", help="Most candidates in the query's block.")
+@click.option("--prior", type=click.Choice(PRIORS), default=PRIORS[0], help="Prior of the edges.")
+@with_options(FITTING)
 def fit(**options: Any) -> int:
     """Estimate which columns of TABLE are directly connected to the query columns, and how certain that is.
 
@@ -135,6 +153,10 @@ def fit(**options: Any) -> int:
     NAMES are separated by commas; a name that contains a comma is written in double quotes, as in a csv file. The
     option may be repeated, and @FILE reads a name from each line of a file.
 
+    Candidates are likely neighbours of the query that are modelled as fully as the query itself, so that edges are
+    seen from both ends. auto takes all columns of a small table, and otherwise those that a short scouting stage
+    finds; 0 takes none.
+
     --margins auto is for columns of any kind; rank uses only the order of the values; gaussian takes numbers as
     they are.
 
@@ -145,15 +167,35 @@ def fit(**options: Any) -> int:
     a few edges, in far less memory; disk keeps a summary, and writes every draw to posterior/ while the chains
     run; auto keeps draws up to two gigabytes, and a summary beyond.
 
-    Without --level, --fdr or --inclusion, the spike-slab prior selects the set of edges with the largest expected
-    F-score (edges that are more likely present than not, and more where rows are few); other priors select the
-    edges whose 95 % interval excludes zero.
+    Without --probability, --fdr or --level, the spike-slab prior selects the set of edges with the largest
+    expected F-score (edges that are more likely present than not, and more where rows are few); other priors
+    select the edges whose 95 % interval excludes zero.
 
     FOLDER receives report.html, edges.csv, network.svg, network.graphml, settings.json, fit.log, and the draws in
     posterior/, which markovblanket.load() reads; they appear when all of them are complete, or not at all.
     checkpoint/ exists from the beginning, and holds what `markovblanket resume` needs. In edges.csv, names that
     begin with = + - or @, which a spreadsheet would run as formulas, or with ' itself, have a ' before them;
     everywhere else names are exactly those of the table.
+    """
+    from markovblanket.cli._fit import asked, run
+
+    return run(*asked(**options))
+
+
+@commands.command(short_help="Estimate the whole network of a table.")
+@click.argument("table", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@with_options(FITTING)
+def network(**options: Any) -> int:
+    """Estimate which columns of TABLE are directly connected to each other, and how certain that is.
+
+    All columns are modelled together with the spike-slab prior, up to a few hundred of them; `markovblanket scan`
+    takes more.
+
+    \b
+    Example:
+      markovblanket network survey.csv --out net/
+
+    The options are those of `markovblanket fit`, whose help explains them, and FOLDER receives the same files.
     """
     from markovblanket.cli._fit import asked, run
 
@@ -168,7 +210,7 @@ def fit(**options: Any) -> int:
 @click.option("--strict", is_flag=True, help="Exit code 3 if the chains have not converged.")
 @QUIET
 def resume(**options: Any) -> int:
-    """Continue RUN, the folder of a fit that was interrupted, killed or out of disk space.
+    """Continue RUN, the folder of a fit or a network that was interrupted, killed or out of disk space.
 
     The results are bit for bit those of a run without interruption. Those of a finished run are written again,
     with more draws if --draws asks for them.
@@ -186,7 +228,7 @@ def resume(**options: Any) -> int:
 @commands.command(short_help="Show the progress of a run.")
 @click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
 def status(run: Path) -> int:
-    """Show the progress of RUN, the folder of a fit or a scan, as of its last checkpoint. It may be running."""
+    """Show the progress of RUN, the folder of a fit, a network or a scan. It may be running."""
     from markovblanket.cli._resume import tell
 
     return tell(run)
@@ -197,7 +239,7 @@ def status(run: Path) -> int:
 @click.option("-o", "--out", type=FOLDER, metavar="FILE", help="File for the page.  [default: RUN/report.html]")
 @QUIET
 def report(**options: Any) -> int:
-    """Write the report of RUN, the folder of a fit, as one HTML page that opens from disk.
+    """Write the report of RUN, the folder of a fit or a network, as one HTML page that opens from disk.
 
     A fit writes its report itself; use this command after an upgrade of markovblanket, or to write the page to
     another file. RUN may also be a folder written by posterior.save(); then --out is required.
@@ -226,7 +268,7 @@ def simulate(**options: Any) -> int:
       markovblanket simulate --rows 300 --query 5 --rest 200 --kinds mixed \\
         --missing 0.1 --out sim/
 
-    FOLDER receives table.csv, truth.csv (every pair of a query variable and another variable, and whether it has
+    FOLDER receives table.csv, truth.csv (every pair of a query variable and any other variable, and whether it has
     an edge) and settings.json.
     """
     from markovblanket.cli._simulate import run
@@ -242,7 +284,7 @@ def simulate(**options: Any) -> int:
 )
 @click.option("--queries", type=YAML, metavar="FILE", help="YAML file with sets of query columns.")
 @click.option("--kind", multiple=True, metavar="NAME=KIND", help="Kind of a column, if inferred wrongly.")
-@click.option("--prior", type=click.Choice(PRIORS), default=PRIORS[0], help="Prior of the weights.")
+@click.option("--prior", type=click.Choice(PRIORS), default=PRIORS[0], help="Prior of the edges.")
 @click.option("--margins", type=click.Choice(MARGINS), default="auto", help="Model of the columns.")
 @click.option("--chains", **COUNT, default=2, help="Independent chains per fit.")
 @click.option("--warmup", type=click.IntRange(min=0), metavar="N", default=500, help="Iterations discarded.")

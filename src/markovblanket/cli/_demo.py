@@ -12,20 +12,20 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from markovblanket import __version__
-from markovblanket.cli import _output_folder, _screen
+from markovblanket.cli import _output_folder, _screen, _simulate
 from markovblanket.fitting.estimate import estimate
-from markovblanket.posterior.display import QUERY, VARIABLE, edge_rows, number_fields
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.simulation import Simulated, score, simulate
 
 FILES = ("table.csv", "truth.csv", _output_folder.SETTINGS, *_output_folder.FILES)
 TRAITS = ["age", "sex", "stage", "lymph_nodes", "survival"]
 STAGES = ["I", "II", "III", "IV"]
+# Of the printed table of edges.
+COLUMNS = ("query", "variable", "probability", "partial_correlation", "lower")
 
 
 # The command ------------------------------------------------------------------------------------------------
@@ -90,37 +90,24 @@ def fit_clinic(console: Console) -> tuple[Posterior, Simulated]:
     seconds = time.perf_counter() - begin
     edges = posterior.edges()
     console.print(_screen.understood(posterior))
-    console.print(blanket_table(edges, data.truth))
+    console.print(blanket_table(edges, _simulate.every_pair(data)))
     console.print(verdict(posterior, edges, data, seconds))
     return posterior, data
 
 
 def blanket_table(edges: pd.DataFrame, truth: pd.DataFrame) -> Table:
     """The selected edges, the surest first, each with its true partial correlation."""
-    table = Table(
-        title="Which genes are directly connected to the traits?",
-        title_justify="left",
-        box=SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-    )
+    titles = _screen.TITLES | {"query": "trait", "variable": "gene or trait"}
+    columns = _screen.edge_columns(edges, COLUMNS, titles)
     known = truth.set_index(["query", "variable"])["partial_correlation"]
-    fields = [
-        replace(QUERY, title="trait"),
-        replace(VARIABLE, title="gene"),
-        *number_fields(edges, weight=False)[:-2],
-    ]
-    for field in fields:
-        _screen.add_column(table, field)
-    table.add_column("truth", justify="right", no_wrap=True)
-    for edge, cells in zip(edges.itertuples(), edge_rows(edges, fields), strict=True):
-        true = known[edge.query, edge.variable]
-        table.add_row(*_screen.with_bar(edge.partial_correlation, cells), f"{true:+.2f}" if true else "no edge")
-    return table
+    true = [known[pair] for pair in zip(edges["query"], edges["variable"], strict=True)]
+    texts = [f"{value:+.2f}" if value else "no edge" for value in true]
+    return _screen.printed("What is directly connected to the traits?", [*columns, _screen.Column("truth", texts)])
 
 
 def verdict(posterior: Posterior, edges: pd.DataFrame, data: Simulated, seconds: float) -> str:
     """The number of edges found and missed, the explained variances, predictive checks, and convergence."""
-    result = score(data.truth, edges)
+    result = score(_simulate.every_pair(data), edges)
     r2 = ", ".join(f"{name} {value:.2f}" for name, value in posterior.r2()["mean"].items())
     return (
         f"\nFound {result.found} of {result.found + result.missed} true edges, {result.missed} missed, "
@@ -142,4 +129,4 @@ def checks(posterior: Posterior) -> str:
 def write(folder: Path, data: Simulated) -> None:
     """Write the table and its truth to the folder."""
     _output_folder.write_table(folder / "table.csv", data.table)
-    _output_folder.write_table(folder / "truth.csv", data.truth)
+    _output_folder.write_table(folder / "truth.csv", _simulate.every_pair(data))

@@ -1,4 +1,4 @@
-"""``markovblanket fit``: estimate the blanket of a table file, and write a folder of results."""
+"""``markovblanket fit`` and ``network``: estimate the edges of a table file, and write a folder of results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from markovblanket import __version__
 from markovblanket._files import locked, write_json
 from markovblanket.cli import _options, _output_folder, _screen
 from markovblanket.cli._options import BadInput
-from markovblanket.fitting.estimate import estimate
+from markovblanket.fitting.estimate import estimate, network
 from markovblanket.fitting.run_folder import RunFolder
 from markovblanket.posterior import storage
 from markovblanket.posterior.diagnostics import ConvergenceWarning, Diagnostics
@@ -32,6 +32,8 @@ from markovblanket.posterior.posterior import Posterior
 EXIT_NOT_CONVERGED = 3
 LOG = "fit.log"
 DISK = "disk"
+# The prior of whole networks, and the default of all others.
+SPARSE_PRIOR = "spike-slab"
 # Raised by the library for a bad table or question, and by readers of files that are truncated or damaged.
 UNREADABLE = (ValueError, OSError, ImportError, EOFError, zlib.error)
 # Error numbers for which the disk is to blame, not the input.
@@ -47,10 +49,13 @@ FILES = (
 
 @dataclass(frozen=True)
 class Question:
-    """A table, its query columns and the rule that selects edges; ``run`` are options of :func:`estimate`."""
+    """A table, its query columns and the rule that selects edges; ``run`` are options of :func:`estimate`.
+
+    ``query`` is None if the whole network is asked for.
+    """
 
     table: Path
-    query: list[str]
+    query: list[str] | None
     kinds: dict[str, Any] | None
     rule: dict[str, Any]
     run: dict[str, Any]
@@ -58,8 +63,19 @@ class Question:
     @property
     def settings(self) -> dict[str, Any]:
         """The part of settings.json that records the question."""
-        made_by = {"command": "markovblanket fit", "version": __version__}
-        return made_by | {"table": str(self.table), "query": self.query, "kinds": self.kinds, "rule": self.rule}
+        made_by = {"command": f"markovblanket {self.command}", "version": __version__, "table": str(self.table)}
+        return made_by | {"query": self.query, "kinds": self.kinds, "rule": self.rule}
+
+    @property
+    def command(self) -> str:
+        """The command that asks this question."""
+        return "network" if self.query is None else "fit"
+
+    def estimate(self, **options: Any) -> Posterior:
+        """The posterior of the table, with the options of :func:`estimate` that are not part of the question."""
+        if self.query is None:
+            return network(self.table, kinds=self.kinds, **self.run, **options)
+        return estimate(self.table, self.query, kinds=self.kinds, **self.run, **options)
 
 
 @dataclass(frozen=True)
@@ -89,8 +105,11 @@ class Log:
 def asked(**typed: Any) -> tuple[Question, Manner]:
     """The question and the manner of output that the options of the command line ask for."""
     manner = Manner(**{name: typed.pop(name) for name in ("out", "force", "strict", "quiet")})
-    rule = _options.rule(typed["prior"], **{name: typed.pop(name) for name in ("level", "fdr", "inclusion")})
-    query, kinds = _options.names(typed.pop("query")), _options.kinds(typed.pop("kind"))
+    rule = _options.rule(
+        typed.get("prior", SPARSE_PRIOR), **{name: typed.pop(name) for name in ("probability", "fdr", "level")}
+    )
+    query = _options.names(typed.pop("query")) if "query" in typed else None
+    kinds = _options.kinds(typed.pop("kind"))
     jobs = typed.pop("jobs") or min(typed["chains"], joblib.cpu_count())
     return Question(typed.pop("table"), query, kinds, rule, {**typed, "n_jobs": jobs}), manner
 
@@ -98,7 +117,7 @@ def asked(**typed: Any) -> tuple[Question, Manner]:
 def run(question: Question, manner: Manner) -> int:
     """Fit the table, write all files, print a summary, and return the exit code."""
     out = manner.out.expanduser().resolve()
-    _output_folder.refuse(out, FILES, manner.force, "fit")
+    _output_folder.refuse(out, FILES, manner.force, question.command)
 
     def fit(folder: Path, log: Log) -> Posterior:
         with begun(out / _output_folder.CHECKPOINT, question):
@@ -113,7 +132,8 @@ def finished(question: Question, manner: Manner, fit: Callable[[Path, Log], Post
         warn(file)
     after = f"markovblanket resume {manner.out} continues from the last checkpoint"
     checkpoint = manner.out.expanduser().resolve() / _output_folder.CHECKPOINT
-    with ExitStack() as held, _output_folder.draft(manner.out, FILES, manner.force, "fit", after) as folder:
+    draft = _output_folder.draft(manner.out, FILES, manner.force, question.command, after)
+    with ExitStack() as held, draft as folder:
         log = Log(folder / LOG)
         posterior = fit(folder, log)
         held.enter_context(alone(checkpoint))
@@ -123,7 +143,7 @@ def finished(question: Question, manner: Manner, fit: Callable[[Path, Log], Post
         written, seconds = _screen.files(manner.out, folder), time.perf_counter() - log.begin
     if not manner.quiet:
         _screen.tell(_screen.screen(), posterior, edges, diagnostics, f"in {seconds:.0f} s", written)
-    beware(edges, diagnostics)
+    beware(edges, diagnostics, f"markovblanket resume {manner.out} --draws {2 * posterior.draws.sizes['draw']}")
     return EXIT_NOT_CONVERGED if manner.strict and not diagnostics.converged else 0
 
 
@@ -189,11 +209,14 @@ def take_draws(folder: Path, posterior: Posterior) -> Posterior:
     return replace(posterior, settings=settings)
 
 
-def beware(edges: pd.DataFrame, diagnostics: Diagnostics) -> None:
-    """Warn of names that were changed in edges.csv, and of chains that have not converged."""
+def beware(edges: pd.DataFrame, diagnostics: Diagnostics, longer: str) -> None:
+    """Warn of names that were changed in edges.csv, and of chains that have not converged.
+
+    ``longer`` is a command that goes on.
+    """
     beware_formulas(edges)
     if not diagnostics.converged:
-        warn(f"not converged: {diagnostics.problems[0]}{more(diagnostics)}. Ask for more --warmup and --draws")
+        warn(f"not converged: {diagnostics.problems[0]}{more(diagnostics)}. To go on: {longer}")
 
 
 def beware_formulas(edges: pd.DataFrame) -> None:
@@ -206,20 +229,14 @@ def beware_formulas(edges: pd.DataFrame) -> None:
 
 def estimated(question: Question, checkpoint: Path, log: Log, progress: bool) -> Posterior:
     """The posterior of the question; an error in the table or the question is raised as bad input."""
-    log(f"markovblanket {__version__}: {question.table}, query {', '.join(question.query)}")
+    of = "whole network" if question.query is None else f"query {', '.join(question.query)}"
+    log(f"markovblanket {__version__}: {question.table}, {of}")
     log(f"options: {question.run | {'kinds': question.kinds} | question.rule}")
-    on_disk = question.run["keep"] == DISK
-    options = question.run | ({"keep": checkpoint / _output_folder.POSTERIOR} if on_disk else {})
+    if question.run["keep"] == DISK:
+        question = replace(question, run=question.run | {"keep": checkpoint / _output_folder.POSTERIOR})
     try:
         with noted(log):
-            posterior = estimate(
-                question.table,
-                question.query,
-                kinds=question.kinds,
-                progress=progress,
-                checkpoint=checkpoint,
-                **options,
-            )
+            posterior = question.estimate(progress=progress, checkpoint=checkpoint)
     except np.linalg.LinAlgError:
         raise  # not the table's fault, though a ValueError
     except UNREADABLE as error:

@@ -108,12 +108,12 @@ def kind(name: str, text: str) -> str | list[str]:
 
 
 def rule(prior: str, **given: float | None) -> dict[str, Any]:
-    """The rule that selects edges: at most one of level, fdr and inclusion, the last with exact zeros only."""
+    """The rule that selects edges: at most one of probability, fdr and level, the first with exact zeros only."""
     chosen = {name: value for name, value in given.items() if value is not None}
     if len(chosen) > 1:
         raise BadInput(f"{' and '.join(f'--{name}' for name in chosen)}: use only one of them")
-    if "inclusion" in chosen and prior != "spike-slab":
-        raise BadInput(f"--inclusion: with --prior {prior} no weight is exactly zero; use --level or --fdr")
+    if "probability" in chosen and prior != "spike-slab":
+        raise BadInput(f"--probability: with --prior {prior} no edge is certainly absent; use --level or --fdr")
     return chosen
 
 

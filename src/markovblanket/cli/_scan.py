@@ -102,10 +102,8 @@ def write(out: Path, found: Scan, rule: str) -> list[str]:
 
 def tell(found: Scan, rule: str, time: str, written: str) -> None:
     """Print the surest edges, the number of fits, and the files that were written."""
-    console, edges = _screen.screen(), found.edges(rule)
-    console.print(_screen.edge_table(edges) if len(edges) else "No edge is selected.\n")
-    if len(edges) > _screen.MOST_EDGES_SHOWN:
-        console.print(f"and {len(edges) - _screen.MOST_EDGES_SHOWN:,} more, in {_output_folder.EDGES}")
+    console = _screen.screen()
+    _screen.tell_edges(console, found.edges(rule))
     seen = "any fit that includes it" if rule == "or" else "every fit that includes it"
     console.print(f"{len(found.fits):,} fits {time}; an edge counts if it is selected by {seen}.")
     console.print(written)

@@ -7,10 +7,12 @@ from typing import Any
 
 import click
 import numpy as np
+import pandas as pd
 
 import markovblanket as mb
 from markovblanket.cli import _output_folder
 from markovblanket.cli._options import BadInput
+from markovblanket.simulation import Simulated
 
 TABLE, TRUTH = "table.csv", "truth.csv"
 FILES = (TABLE, TRUTH, _output_folder.SETTINGS)
@@ -26,13 +28,18 @@ def run(out: Path, force: bool, quiet: bool, **options: Any) -> int:
         except (ValueError, MemoryError) as error:
             raise BadInput(str(error)) from error
         _output_folder.write_table(folder / TABLE, made.table)
-        _output_folder.write_table(folder / TRUTH, made.truth)
+        _output_folder.write_table(folder / TRUTH, every_pair(made))
         settings = {"command": "markovblanket simulate", "version": mb.__version__, **options, "kind": made.kinds}
         _output_folder.write_settings(folder, settings)
     if not quiet:
-        edges, missing = int(made.truth["edge"].sum()), int(made.table.isna().to_numpy().sum())
+        edges, missing = int(every_pair(made)["edge"].sum()), int(made.table.isna().to_numpy().sum())
         sizes = f"{len(made.table)} rows, {len(made.query)} query and {options['rest']} other variables"
         click.echo(f"{sizes}; seed {options['seed']}.")
-        click.echo(f"Edges between query and other variables: {edges}; missing cells: {missing}.")
+        click.echo(f"Edges of the query variables: {edges}; missing cells: {missing}.")
         click.echo(f"Written to {out}/: {', '.join(sorted(FILES))}")
     return 0
+
+
+def every_pair(made: Simulated) -> pd.DataFrame:
+    """The truth of every pair that has a query variable, each pair once, as in a table of edges."""
+    return pd.concat([made.query_edges, made.truth], ignore_index=True)

@@ -1,8 +1,8 @@
 """Which variables join the query in the widened block: as many as were asked for, chosen by a scouting stage.
 
 A small table is in the block as a whole, and nothing is scouted. Otherwise every chain begins with sweeps of the
-paper's block, which sees an edge from the query's end alone and costs little; the variables that are a neighbour of
-some query variable there with probability 0.05 or more become candidates, the same in all chains and for good.
+paper's block, which sees an edge from the query's end alone and costs little; the variables that are a neighbour
+of some query variable there with probability 0.05 or more become candidates, the same in all chains and for good.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ LEAST_INCLUSION = 0.05
 # Sweeps of scouting, if the warm-up is not shorter.
 SCOUTING_SWEEPS = 500
 LEAST_SCOUTING_SWEEPS = 20
+# Iterations discarded by default.
+QUICK_WARMUP, WARMUP = 300, 1000
 # A whole network of more variables takes too long.
 LARGEST_NETWORK = 500
 
@@ -47,9 +49,9 @@ class Candidates:
             raise ValueError(f"candidates={self.asked!r}: must be a whole number, at least 0, or {AUTO!r}")
 
     def sampler(self, problem: Problem, warmup: int) -> Sampler[Any] | Scouting:
-        """Return what the chains run: the paper's block, the widened one, or a scouting stage before the latter."""
+        """Return what the chains run: the paper's block, or the widened one, perhaps after a scouting stage."""
         self._refuse(problem)
-        if not problem.prior.exact_zeros or (self.asked == 0 and problem.q):
+        if not isinstance(problem.prior, SparsePrior) or (self.asked == 0 and problem.q):
             return Blanket(problem)
         if self._most(problem) >= problem.q:
             return WidenedBlanket.of(problem, np.arange(problem.q))
@@ -61,6 +63,15 @@ class Candidates:
             widen=lambda chosen: WidenedBlanket.of(problem, chosen),
         )
 
+    def warmup(self, problem: Problem) -> int:
+        """Return how many iterations to discard if nobody says: few where the widened block mixes quickly."""
+        quick = (
+            isinstance(problem.prior, SparsePrior)
+            and (self.asked != 0 or not problem.q)
+            and problem.latent is None
+        )
+        return QUICK_WARMUP if quick else WARMUP
+
     def _most(self, problem: Problem) -> int:
         """The largest number of candidates."""
         if isinstance(self.asked, str):
@@ -69,12 +80,12 @@ class Candidates:
         return int(self.asked)
 
     def _refuse(self, problem: Problem) -> None:
-        """Refuse candidates, or a whole network, under a prior without exact zeros; and networks that are too large."""
+        """Refuse candidates or a network under a prior without exact zeros, and networks that are too large."""
         sparse = isinstance(problem.prior, SparsePrior)
-        if problem.prior.exact_zeros and not sparse and self.asked not in (0, AUTO):
-            raise ValueError(f"candidates={self.asked}: this prior has no hyperparameters by class; pass candidates=0")
-        if not problem.prior.exact_zeros and self.asked not in (0, AUTO):
-            raise ValueError(f"candidates={self.asked}: only a prior with exact zeros, 'spike-slab', can widen the block")
+        if not sparse and self.asked not in (0, AUTO):
+            raise ValueError(
+                f"candidates={self.asked}: only the prior 'spike-slab', which has exact zeros, takes any"
+            )
         if not problem.q and not sparse:
             raise ValueError(
                 "every column is a query column, and only the prior 'spike-slab' estimates a whole network: "

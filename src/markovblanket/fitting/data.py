@@ -31,7 +31,6 @@ from markovblanket.tables.table import (
     read_whole,
 )
 
-
 # In place of names: every column is a query variable.
 EVERY_COLUMN: Any = object()
 
@@ -61,7 +60,7 @@ def model_data(
 ) -> ModelData:
     """The data of :func:`markovblanket.estimate`: a table, or a scatter matrix with its number of rows."""
     if query is None:
-        raise ValueError("query is missing: name the variables of interest; markovblanket.network takes all of them")
+        raise ValueError("query is missing: name the variables of interest; markovblanket.network takes them all")
     if (table is None) == (scatter is None):
         raise ValueError("give either a table or scatter=..., n=..., and not both")
     if scatter is not None and (margins not in ("auto", "gaussian") or kinds is not None):
@@ -117,7 +116,9 @@ def from_mixed_table(table: MixedTable, margins: str) -> ModelData:
         )
     copula = Copula.of(table.columns, len(table.query), by_rank=margins == "rank")
     return ModelData(
-        scatter=copula.scatter(copula.start()) if copula.moves else from_columns(copula.X1, copula.X2, centred=True),
+        scatter=copula.scatter(copula.start())
+        if copula.moves
+        else from_columns(copula.X1, copula.X2, centred=True),
         query=table.query,
         rest=table.rest,
         fingerprint=fingerprint_of(*(column.values for column in table.columns)),

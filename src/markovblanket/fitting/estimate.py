@@ -41,7 +41,7 @@ def estimate(
     solver: str | Solver = "dual",
     candidates: int | str = "auto",
     chains: int = 4,
-    warmup: int = 1000,
+    warmup: int | str = "auto",
     draws: int | str = "auto",
     thin: int = 1,
     budget: int = 10_000,
@@ -55,9 +55,9 @@ def estimate(
     """Estimate which variables are directly connected to the query variables, and with what probability.
 
     Draws from the posterior of ``W11`` and ``W12``, the rows of the precision matrix that belong to the query
-    variables (Kaufmann et al. 2016), at a cost linear in the number of variables. Under the spike-and-slab prior the
-    likely neighbours of the query join its block, whose entries may be exactly zero, too, so that every edge is seen
-    from both of its ends.
+    variables (Kaufmann et al. 2016), at a cost linear in the number of variables. Under the spike-and-slab prior
+    the likely neighbours of the query join its block, whose entries may be exactly zero, too, so that every edge
+    is seen from both of its ends.
 
     Parameters
     ----------
@@ -84,11 +84,13 @@ def estimate(
     solver : str or solver
         ``"dual"``, linear in the number of variables, or ``"dense"``, the slow reference.
     candidates : int or "auto"
-        With exact zeros: the largest number of variables that join the query in its block. ``"auto"``: all of a small
-        table; otherwise those that a short scouting stage finds to be a neighbour with a probability of 0.05 or
-        more, up to a block of 150 variables. 0: none, the paper's block, which sees an edge from the query alone.
+        With exact zeros: the largest number of variables that join the query in its block. ``"auto"``: all of a
+        small table; otherwise those that a short scouting stage finds to be a neighbour with a probability of
+        0.05 or more, up to a block of 150 variables. 0: none, the paper's block, which sees an edge from the
+        query alone.
     chains, warmup, draws, thin : int
         Independent chains; iterations discarded; draws kept per chain; iterations per kept draw.
+        ``warmup="auto"``: 300 for complete numbers in a widened block, which mixes quickly, else 1000.
         ``draws="auto"``: 500, doubled until the chains agree or the budget is used up.
     budget : int
         With ``draws="auto"``: the most iterations per chain. The numbers are those of a run that asks for as many
@@ -133,14 +135,15 @@ def estimate(
     """
     require_path(checkpoint)
     require_jobs(n_jobs)
-    schedule, most = _schedules(warmup, draws, thin, budget, checkpoint)
+    asked = Candidates(candidates)
     seeds = np.random.SeedSequence(seed_in(checkpoint, checked_seed(seed)))
     parts = chosen(prior, PRIORS, "prior", Prior), chosen(solver, SOLVERS, "solver", Solver)
     with one_thread:  # as in the chains: the last bits must not depend on the number of cores
         data = model_data(table, query, margins, kinds, scatter, n, names)
     problem = problem_of(data, *parts)
+    warm = asked.warmup(problem) if warmup == AUTO else warmup
+    schedule, most = _schedules(warm, draws, thin, budget, checkpoint)
     keeping = decide(keep, named, (data.query, data.rest), chains, most)
-    asked = Candidates(candidates)
     declared = None if kinds is None else {str(name): _plain(kind) for name, kind in kinds.items()}
     settings = described(data, {"prior": problem.prior, "solver": problem.solver}) | {"kinds": declared}
     task = Task(
@@ -168,7 +171,7 @@ def network(
     margins: str = "auto",
     kinds: Mapping[Any, Any] | None = None,
     chains: int = 4,
-    warmup: int = 1000,
+    warmup: int | str = "auto",
     draws: int | str = "auto",
     thin: int = 1,
     budget: int = 10_000,
@@ -227,7 +230,7 @@ def network(
 
 
 def _schedules(
-    warmup: int, draws: int | str, thin: int, budget: int, checkpoint: str | Path | None
+    warmup: Any, draws: int | str, thin: int, budget: int, checkpoint: str | Path | None
 ) -> tuple[Schedule, Schedule]:
     """The schedules of the first round (of a resumed run, the round it had reached) and of the longest one."""
     if draws != AUTO:

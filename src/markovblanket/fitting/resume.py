@@ -94,7 +94,8 @@ def load(path: str | Path) -> Posterior:
     stores = [_drawn(saver, chain, task.schedule) for chain in range(task.chains)]
     arrays = KeepDraws(least).gather([store.first(least) for store in stores])
     if isinstance(task.sampler, Scouting):
-        arrays["candidates"] = scouted(task.sampler, saver, task.chains)
+        chosen = scouted(task.sampler, saver, task.chains)
+        arrays |= {} if chosen is None else {"candidates": chosen}
     return task.posterior(arrays)
 
 
@@ -118,8 +119,8 @@ class Status:
     running : bool
         Whether a process is running it.
     chains : pandas.DataFrame
-        A row per chain: its phase, iterations done (``sweeps``, scouting included), draws kept, and seconds since its
-        last snapshot.
+        A row per chain: its phase, iterations done (``sweeps``, scouting included), draws kept, and seconds since
+        its last snapshot.
     sweeps, draws : int
         The iterations and draws of each chain when it is finished.
     rhat : float

@@ -41,16 +41,18 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
         such as ``Laplace(gamma=200)``.
     solver : str or solver
         ``"dual"``, linear in the number of features, or ``"dense"``, the slow reference.
+    candidates : int or str
+        Features that are modelled as fully as the targets, as in :func:`markovblanket.estimate`.
     level : float, optional
         Select where the central credible interval at this level excludes zero; by default, the posterior's
         own rule.
     fdr : float, optional
         Instead: the largest set of edges whose mean local false sign rate is at most this.
     inclusion : float, optional
-        Instead: edges whose probability of inclusion is at least this.
+        Instead: edges that are present with at least this probability.
     chains, warmup, draws, thin : int
-        Independent chains; iterations discarded; draws kept per chain, or ``"auto"`` as in
-        :func:`markovblanket.estimate`; iterations per kept draw.
+        Independent chains; iterations discarded; draws kept per chain; iterations per kept draw. For warm-up and
+        draws, ``"auto"`` means what it does for :func:`markovblanket.estimate`.
     random_state : int, numpy.random.RandomState or None
         An int is the ``seed`` of :func:`markovblanket.estimate`; anything else draws that seed.
     n_jobs : int, optional
@@ -97,12 +99,13 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
         prior: str | Prior = "spike-slab",
         *,
         solver: str | Solver = "dual",
+        candidates: int | str = "auto",
         level: float | None = None,
         fdr: float | None = None,
         inclusion: float | None = None,
         chains: int = 4,
-        warmup: int = 1000,
-        draws: int | str = 1000,
+        warmup: int | str = "auto",
+        draws: int | str = "auto",
         thin: int = 1,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
@@ -111,6 +114,7 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
     ) -> None:
         self.prior = prior
         self.solver = solver
+        self.candidates = candidates
         self.level = level
         self.fdr = fdr
         self.inclusion = inclusion
@@ -144,7 +148,7 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
         rest = [str(name) for name in getattr(self, "feature_names_in_", _feature_names(X.shape[1]))]
         query = _target_names(y, Y.shape, rest)
         self.posterior_ = self._estimate(np.column_stack([Y, X]), query, rest)
-        self.support_ = self.posterior_.selected(**self._rule).to_numpy().any(axis=0)
+        self.support_ = self.posterior_.selected(**self._rule)[rest].to_numpy().any(axis=0)
         coef, intercept = _on_data_scale(self.posterior_)
         self.coef_: Array = coef if Y.ndim == 2 else coef[0]
         self.intercept_: Array | float = intercept if Y.ndim == 2 else float(intercept[0])
@@ -174,7 +178,7 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
     @property
     def _rule(self) -> dict[str, Any]:
         """The rule by which edges are selected."""
-        return {"level": self.level, "fdr": self.fdr, "inclusion": self.inclusion}
+        return {"probability": self.inclusion, "fdr": self.fdr, "level": self.level}
 
     def _estimate(self, values: Array, query: list[str], rest: list[str]) -> Posterior:
         """The posterior by :func:`markovblanket.estimate`, with the settings of this estimator."""
@@ -184,6 +188,7 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
             margins="gaussian",
             prior=self.prior,
             solver=self.solver,
+            candidates=self.candidates,
             chains=self.chains,
             warmup=self.warmup,
             draws=self.draws,

@@ -88,7 +88,7 @@ class Task:
 
     @cached_property
     def sampler(self) -> Sampler[Any] | Scouting:
-        """What the chains run: the paper's block, or the widened one, perhaps after scouting for its candidates."""
+        """What the chains run: the paper's block, or the widened one, perhaps after scouting."""
         if not isinstance(self.problem, Problem):
             return self.problem
         return self.candidates.sampler(self.problem, self.schedule.warmup)
@@ -99,7 +99,8 @@ class Task:
         chosen = self._names_chosen(arrays.pop("candidates", None))
         empty = np.empty((self.chains, draws, self.data.table.n, 0))
         observed = self._observed(empty if latent is None else latent)
-        settings = self._settings | {"draws": draws, "candidates": {"asked": self.candidates.asked, "chosen": chosen}}
+        candidates = {"asked": self.candidates.asked, "chosen": chosen}
+        settings = self._settings | {"draws": draws, "candidates": candidates}
         return self.keeping.posterior(arrays, self.data.query, self.data.rest, observed, settings)
 
     def _names_chosen(self, scouted: Array | None) -> list[Name]:

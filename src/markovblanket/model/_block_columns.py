@@ -14,8 +14,8 @@ and ``x = (H e_i - h_ii u / 2u_ii) / u_ii``::
 
     E = U - u u'/u_ii        O = H - x u' - u x'        g = 1/u_ii at the start
 
-so a column of Q costs O(P), and only the updates of U and H at the end of a column cost O(P^2). The loops are plain
-on purpose: array expressions would take many times longer to compile.
+so a column of Q costs O(P), and only the updates of U and H at the end of a column cost O(P^2). The loops are
+plain on purpose: array expressions would take many times longer to compile.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from markovblanket.variates.generalized_inverse_gaussian import draw_positive_or
 
 # Classes of pairs, with odds and slab of their own: pairs with a query variable, and pairs of other variables.
 WITH_QUERY, WITHOUT_QUERY = 0, 1
-CLASSES = 2
+# A place whose log weight is so much smaller than that of the best is never drawn.
+NEGLIGIBLE = 40.0
 
 
 class Block(NamedTuple):
@@ -49,20 +50,22 @@ class Block(NamedTuple):
 class Law(NamedTuple):
     """What the entries depend on besides the block: ``B = S11 + I``, n, and odds and slab by class of pair.
 
-    The first ``p`` variables of the block are the query.
+    The first ``p`` variables of the block are the query; ``prior_against`` are prior odds that an entry is zero.
     """
 
     B: Array
     n: float
     p: int
-    odds: Array
+    prior_against: Array
     slab: Array
 
 
 class Column(NamedTuple):
     """One column as a regression: its entries ``w`` (zero at i), ``diag(Q)``, and the ``gradient`` ``l - Q w``.
 
-    ``Eg`` is ``E G e_i``. The last two vectors are working space.
+    ``variance`` is 1/h with ``h = q_kk + 1/v``, that of an entry which is not zero given all others, and
+    ``against`` the factor ``sqrt(v h) / e^odds`` of the odds that it is zero. ``Eg`` is ``E G e_i``. The last
+    three vectors are working space.
     """
 
     u: Array
@@ -71,9 +74,12 @@ class Column(NamedTuple):
     linear: Array
     diagonal: Array
     gradient: Array
+    variance: Array
+    against: Array
     Eg: Array
     Ew: Array
     Ow: Array
+    weight: Array
 
 
 @njit(cache=True, nogil=True)
@@ -84,16 +90,20 @@ def draw_columns(rng: np.random.Generator, block: Block, law: Law, inclusion: Ar
     averaged over the two columns in which its pair is visited.
     """
     P, changes = len(block.W), 0
+    space = np.empty((12, P))
     column = Column(
-        np.empty(P),
-        np.empty(P),
-        np.empty(P),
-        np.empty(P),
-        np.empty(P),
-        np.empty(P),
-        np.empty(P),
-        np.empty(P),
-        np.empty(P),
+        space[0],
+        space[1],
+        space[2],
+        space[3],
+        space[4],
+        space[5],
+        space[6],
+        space[7],
+        space[8],
+        space[9],
+        space[10],
+        space[11],
     )
     for i in range(P):
         begin(block, law, column, i)
@@ -120,18 +130,23 @@ def class_of(i: int, k: int, p: int) -> int:
 def begin(block: Block, law: Law, column: Column, i: int) -> None:
     """Set up the regression of column i: its entries, ``diag(Q)``, the linear term and the gradient."""
     W, U, G, H = block
-    u, x, w, linear, diagonal, gradient, Eg = column[:7]
+    u, x, w, linear, diagonal, gradient = column[:6]
     P, t, b = len(W), U[i, i], law.B[i, i]
     for a in range(P):
         u[a] = U[i, a]
         w[a] = W[i, a]
         x[a] = (H[i, a] - 0.5 * H[i, i] * u[a] / t) / t
     w[i] = 0.0
-    multiply_by_E(U, u, G[i], Eg, i)
+    multiply_by_E(U, u, G[i], column.Eg, i)
     for a in range(P):
         diagonal[a] = b * (U[a, a] - u[a] * u[a] / t) + t * (H[a, a] - 2.0 * x[a] * u[a])
-        linear[a] = t * Eg[a] - law.B[i, a]
+        linear[a] = t * column.Eg[a] - law.B[i, a]
         gradient[a] = linear[a]
+    for a in range(P):
+        slab = law.slab[class_of(i, a, law.p)]
+        h = diagonal[a] + 1.0 / slab
+        column.variance[a] = 1.0 / h
+        column.against[a] = math.sqrt(slab * h) * law.prior_against[class_of(i, a, law.p)]
     for k in range(P):
         if w[k] != 0.0:
             shift(block, law, column, i, k, w[k])
@@ -164,20 +179,22 @@ def shift(block: Block, law: Law, column: Column, i: int, k: int, step: float) -
 
 
 @njit(cache=True, nogil=True)
-def log_odds(law: Law, column: Column, i: int, k: int) -> float:
-    """Return the conditional log-odds that entry k is not zero, given all others of column i."""
-    of = class_of(i, k, law.p)
-    b = column.gradient[k] + column.diagonal[k] * column.w[k]
-    h = column.diagonal[k] + 1.0 / law.slab[of]
-    return law.odds[of] + 0.5 * (b * b / h - math.log(law.slab[of] * h))
+def without(column: Column, k: int) -> float:
+    """Return the gradient at entry k if that were zero, the b of its conditional ``N(b/h, 1/h)``."""
+    return column.gradient[k] + column.diagonal[k] * column.w[k]
 
 
 @njit(cache=True, nogil=True)
-def draw_value(rng: np.random.Generator, law: Law, column: Column, i: int, k: int) -> float:
+def inclusion_probability(column: Column, k: int) -> float:
+    """Return the conditional probability that entry k is not zero: its odds are ``e^(b^2/2h) / against``."""
+    b = without(column, k)
+    return 1.0 / (1.0 + column.against[k] * math.exp(-0.5 * b * b * column.variance[k]))
+
+
+@njit(cache=True, nogil=True)
+def draw_value(rng: np.random.Generator, column: Column, k: int) -> float:
     """Draw entry k from its conditional distribution, given that it is not zero."""
-    b = column.gradient[k] + column.diagonal[k] * column.w[k]
-    h = column.diagonal[k] + 1.0 / law.slab[class_of(i, k, law.p)]
-    return b / h + rng.standard_normal() / math.sqrt(h)
+    return without(column, k) * column.variance[k] + rng.standard_normal() * math.sqrt(column.variance[k])
 
 
 @njit(cache=True, nogil=True)
@@ -188,9 +205,7 @@ def set_entry(block: Block, law: Law, column: Column, i: int, k: int, value: flo
 
 
 @njit(cache=True, nogil=True)
-def visit(
-    rng: np.random.Generator, block: Block, law: Law, column: Column, i: int, inclusion: Array
-) -> int:
+def visit(rng: np.random.Generator, block: Block, law: Law, column: Column, i: int, inclusion: Array) -> int:
     """Draw whether each entry of column i is zero, in turn, with its value integrated out; count the changes.
 
     An entry that was not zero and stays so keeps its value: the decision did not depend on it.
@@ -199,11 +214,11 @@ def visit(
     for k in range(len(column.w)):
         if k == i:
             continue
-        probability = 1.0 / (1.0 + math.exp(min(-log_odds(law, column, i, k), 700.0)))
+        probability = inclusion_probability(column, k)
         inclusion[i, k] = probability
         nonzero = rng.random() < probability
         if nonzero != (column.w[k] != 0.0):
-            set_entry(block, law, column, i, k, draw_value(rng, law, column, i, k) if nonzero else 0.0)
+            set_entry(block, law, column, i, k, draw_value(rng, column, k) if nonzero else 0.0)
             changes += 1
     return changes
 
@@ -213,34 +228,64 @@ def relocate_all(rng: np.random.Generator, block: Block, law: Law, column: Colum
     """Lift a nonzero entry, draw its place anew among all zeros of the column, as often as there are such entries.
 
     The entry is chosen at random each time. Taken in the order of their places, the step would not leave the
-    distribution invariant.
+    distribution invariant. An entry that falls back to its place keeps its value: the place did not depend on it.
     """
-    weight = np.empty(len(column.w))
     edges = count(column.w)
     for _ in range(edges if edges < len(column.w) - 1 else 0):
         lifted = find(column.w, int(rng.random() * edges))
-        set_entry(block, law, column, i, lifted, 0.0)
-        k = draw_place(rng, law, column, i, lifted, weight)
-        set_entry(block, law, column, i, k, draw_value(rng, law, column, i, k))
+        weigh_places(block, law, column, i, lifted)
+        k = draw_place(rng, column, lifted)
+        if k != lifted:
+            set_entry(block, law, column, i, lifted, 0.0)
+            set_entry(block, law, column, i, k, draw_value(rng, column, k))
 
 
 @njit(cache=True, nogil=True)
-def draw_place(rng: np.random.Generator, law: Law, column: Column, i: int, lifted: int, weight: Array) -> int:
-    """Draw the place of one more nonzero entry among the zeros of the column; ``weight`` is working space."""
-    P, most, total = len(column.w), -np.inf, 0.0
-    for k in range(P):
-        weight[k] = -np.inf
-        if k != i and column.w[k] == 0.0:
-            weight[k] = log_odds(law, column, i, k)
-            most = max(most, weight[k])
-    for k in range(P):
-        total += math.exp(weight[k] - most)
+def weigh_places(block: Block, law: Law, column: Column, i: int, lifted: int) -> None:
+    """Write ``b^2/2h`` of every zero, once the entry ``lifted`` is zero, too, to ``weight``; elsewhere -inf."""
+    U, H, u, x, w, weight = block.U, block.H, column.u, column.x, column.w, column.weight
+    t, b, step, k = u[i], law.B[i, i], w[lifted], lifted
+    by_u, by_x = step * (b * u[k] / t + t * x[k]), step * t * u[k]
+    for a in range(len(u)):
+        gradient = column.gradient[a] + step * (b * U[k, a] + t * H[k, a]) - by_u * u[a] - by_x * x[a]
+        weight[a] = 0.5 * gradient * gradient * column.variance[a] if w[a] == 0.0 else -np.inf
+    gradient = column.gradient[k] + step * column.diagonal[k]
+    weight[k] = 0.5 * gradient * gradient * column.variance[k]
+    weight[i] = -np.inf
+
+
+@njit(cache=True, nogil=True)
+def draw_place(rng: np.random.Generator, column: Column, lifted: int) -> int:
+    """Draw the place of one more nonzero entry, with probability proportional to ``exp(weight) / against``.
+
+    Places with less than e^-40 of the weight of the best vanish in the sum; mostly one or a few are left.
+    """
+    weight, most = column.weight, largest(column.weight)
+    place, left, total = -1, 0, 0.0
+    for k in range(len(weight)):
+        if weight[k] > most - NEGLIGIBLE:
+            place = k
+            left += 1
+    if left == 1:
+        return place
+    for k in range(len(weight)):
+        weight[k] = math.exp(weight[k] - most) / column.against[k] if weight[k] > most - NEGLIGIBLE else 0.0
+        total += weight[k]
     rest = rng.random() * total
-    for k in range(P):
-        rest -= math.exp(weight[k] - most)
+    for k in range(len(weight)):
+        rest -= weight[k]
         if rest < 0.0:
             return k
     return lifted
+
+
+@njit(cache=True, nogil=True, fastmath={"nnan", "nsz", "reassoc"})
+def largest(values: Array) -> float:
+    """Return the largest of some values, none of which is NaN."""
+    most = values[0]
+    for k in range(1, len(values)):
+        most = values[k] if values[k] > most else most
+    return most
 
 
 @njit(cache=True, nogil=True)
@@ -265,7 +310,7 @@ def find(w: Array, number: int) -> int:
 
 @njit(cache=True, nogil=True)
 def redraw(rng: np.random.Generator, block: Block, law: Law, column: Column, i: int) -> None:
-    """Draw all nonzero entries J of column i together, from ``N(L^-1 l_J, L^-1)`` with ``L = Q_JJ + diag(1/v)``."""
+    """Draw all nonzero entries J of column i together: ``N(L^-1 l_J, L^-1)`` with ``L = Q_JJ + diag(1/v)``."""
     U, H, u, x, w = block.U, block.H, column.u, column.x, column.w
     m, t, b = count(w), u[i], law.B[i, i]
     L, value, places = np.empty((m, m)), np.empty(m), np.empty(m, np.intp)
@@ -368,3 +413,21 @@ def update(U: Array, H: Array, u: Array, x: Array, c: Array, z: Array, per_u: fl
             xa, ua, za, ca = x[a], u[a], z[a], c[a]
             for k in range(P):
                 H[a, k] += za * c[k] + ca * z[k] - xa * u[k] - ua * x[k]
+
+
+@njit(cache=True, nogil=True)
+def count_pairs(W11: Array, W12: Array, p: int) -> tuple[Array, Array, Array]:
+    """Return, by class of pair, the number of nonzero entries of both blocks, their squares, and all pairs."""
+    edges, squares, pairs = np.zeros(2), np.zeros(2), np.zeros(2)
+    for i in range(len(W11)):
+        for k in range(i):
+            of = class_of(i, k, p)
+            pairs[of] += 1.0
+            edges[of] += W11[i, k] != 0.0
+            squares[of] += W11[i, k] * W11[i, k]
+        of = WITH_QUERY if i < p else WITHOUT_QUERY
+        pairs[of] += W12.shape[1]
+        for j in range(W12.shape[1]):
+            edges[of] += W12[i, j] != 0.0
+            squares[of] += W12[i, j] * W12[i, j]
+    return edges, squares, pairs

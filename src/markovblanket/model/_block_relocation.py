@@ -1,7 +1,7 @@
 """An edge of the widened block changes its place, within ``W11``, within ``W12`` or between them.
 
-With the pivot g of a variable i of the query fixed, its column ``w`` of ``W11`` and its row ``s`` of ``W12`` are one
-linear regression: with ``c = (1 at i, -Mw elsewhere)`` and ``z = c'W12``, ``z_j`` containing ``s_j`` itself::
+With the pivot g of a variable i of the query fixed, its column ``w`` of ``W11`` and its row ``s`` of ``W12`` are
+one linear regression: with ``c = (1 at i, -Mw elsewhere)`` and ``z = c'W12``, ``z_j`` containing ``s_j`` itself::
 
     log density  =  -1/2 b_ii w'Mw  -  w'b_i  -  s'S_i  -  z'A z / 2g  +  log prior
 

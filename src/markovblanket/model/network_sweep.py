@@ -6,15 +6,14 @@ off-diagonal entries of ``W11``, too::
 
     p(W11, W12)  ∝  1{W11 > 0}  exp(-1/2 tr W11 - 1/2 tr U W12 W21)  prod_{i<k} ss(w_ik)  prod_{i,j} ss(w_ij)
 
-with an inclusion probability and a slab for pairs with a query variable, and another for pairs without one. If every
-variable is in the block, this is the posterior of the whole network. A sweep draws the rows of ``W12``
+with an inclusion probability and a slab for pairs with a query variable, and another for pairs without one. If
+every variable is in the block, this is the posterior of the whole network. A sweep draws the rows of ``W12``
 (:mod:`markovblanket.priors.spike_slab_sweep`), moves an edge between both blocks, draws the columns of ``W11``
 (:mod:`markovblanket.model._block_columns`), and the hyperparameters of each class of pairs.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -33,7 +32,7 @@ from markovblanket.contracts import (
     SweepInfo,
 )
 from markovblanket.model import _block_columns
-from markovblanket.model._block_columns import WITH_QUERY, WITHOUT_QUERY, Block, Law
+from markovblanket.model._block_columns import WITH_QUERY, WITHOUT_QUERY, Law
 from markovblanket.model._block_relocation import relocate
 from markovblanket.model.rest_prior import RestPrior
 from markovblanket.model.scatter import Factored, inverse_diagonal, rotated
@@ -52,38 +51,35 @@ class WidenedBlanket:
     Parameters
     ----------
     problem : Problem
-        The problem of the block: its ``p`` is P, and its prior a
-        :class:`markovblanket.contracts.SparsePrior`.
+        The problem of the block: its ``p`` is P.
     p : int
         Number of query variables, the first of the block.
     candidates : numpy.ndarray
         Positions of the candidates, the others of the block, among the variables that are not in the query.
+    rest : numpy.ndarray
+        Positions of the variables outside the block among the same.
+    prior : SparsePrior
+        The prior of an entry.
     """
 
     problem: Problem
     p: int
     candidates: Indices
+    rest: Indices
+    prior: SparsePrior
 
     @classmethod
     def of(cls, problem: Problem, candidates: Indices) -> WidenedBlanket:
         """Return the sampler for the problem of the paper's block and the positions of the candidates."""
-        return cls(widened(problem, candidates), problem.p, candidates)
-
-    @property
-    def prior(self) -> SparsePrior:
-        """The prior of an entry."""
-        assert isinstance(self.problem.prior, SparsePrior)
-        return self.problem.prior
+        if not isinstance(problem.prior, SparsePrior):
+            raise TypeError(f"{type(problem.prior).__name__} has no exact zeros, which a widened block needs")
+        rest = np.setdiff1d(np.arange(problem.q), candidates)
+        return cls(widened(problem, candidates), problem.p, candidates, rest, problem.prior)
 
     @property
     def variables(self) -> int:
         """Number of all variables."""
         return self.problem.p + self.problem.q
-
-    @property
-    def rest(self) -> Indices:
-        """Positions of the variables outside the block, among those that are not in the query."""
-        return np.setdiff1d(np.arange(self.variables - self.p), self.candidates)
 
     # The chain --------------------------------------------------------------------------------------------
 
@@ -96,7 +92,7 @@ class WidenedBlanket:
         W11 = W11 + W11.T
         scale = self.problem.scatter.n / np.diag(self.problem.scatter.B) * np.exp(rng.uniform(-1, 1, P))
         W11 += np.diag(scale + np.abs(W11).sum(axis=0))  # a dominant diagonal: positive definite
-        by_row = inclusion[-1 if P > self.p else 0, :, None], slab[-1 if P > self.p else 0, :, None]
+        by_row = inclusion[-1 if self.p < P else 0, :, None], slab[-1 if self.p < P else 0, :, None]
         W12 = np.sqrt(by_row[1]) * rng.standard_normal((P, q)) * (rng.random((P, q)) < by_row[0])
         columns = None if self.problem.latent is None else self.problem.latent.start()
         return ChainState(W11, W12, np.empty((0, 0)), self._hyper(laws), columns)
@@ -129,14 +125,14 @@ class WidenedBlanket:
             return state.W12, 0
         kinds = np.where(np.arange(self.problem.p) < self.p, WITH_QUERY, WITHOUT_QUERY)
         U, rows = inverse(state.W11), self._visited(rng)
-        W12, info = draw_rows(rng, state.W12, U, scatter, law.odds[kinds], law.slab[kinds], rows)
+        W12, info = draw_rows(rng, state.W12, U, scatter, -np.log(law.prior_against[kinds]), law.slab[kinds], rows)
         return W12, info.iterations
 
     def _visited(self, rng: np.random.Generator) -> Indices:
-        """Draw the rows of ``W12`` that a sweep visits: the query's, and as many candidates' as the work allows."""
+        """Draw the rows of ``W12`` that a sweep visits: the query's, and as many others as the work allows."""
         P, q, m = self.problem.p, self.problem.q, len(self.problem.scatter.F)
         most = max(2 * self.p, MOST_MULTIPLICATIONS // max(q * m, 1))
-        if P <= most:
+        if most >= P:
             return np.arange(P)
         chosen = rng.choice(np.arange(self.p, P), most - self.p, replace=False)
         return np.concatenate([np.arange(self.p), np.sort(chosen)])
@@ -156,21 +152,16 @@ class WidenedBlanket:
             for kind, (inclusion, slab) in names.items()
         }
         pairs = self._filled(laws)
-        odds = np.array([math.log(inclusion) - math.log1p(-inclusion) for inclusion, _ in pairs])
-        return Law(scatter.B, float(scatter.n), self.p, odds, np.array([slab for _, slab in pairs]))
+        against = np.array([(1.0 - inclusion) / inclusion for inclusion, _ in pairs])
+        return Law(scatter.B, float(scatter.n), self.p, against, np.array([slab for _, slab in pairs]))
 
     def _draw_hyper(self, rng: np.random.Generator, W11: Array, W12: Array) -> Hyper:
         """Draw inclusion probability and slab of each class of pairs, given its entries in both blocks."""
-        p, laws = self.p, {}
-        upper = np.triu(W11, 1)
-        parts = {WITH_QUERY: (upper[:p], W12[:p]), WITHOUT_QUERY: (upper[p:, p:], W12[p:])}
-        P, q = W12.shape
-        c = P - p
-        pairs = {WITH_QUERY: p * (p - 1) // 2 + p * c + p * q, WITHOUT_QUERY: c * (c - 1) // 2 + c * q}
-        for kind in self.classes:
-            edges = sum(np.count_nonzero(part) for part in parts[kind])
-            squares = sum(float(np.vdot(part, part)) for part in parts[kind])
-            laws[kind] = self.prior.draw_hyper(rng, edges, pairs[kind], squares, self.variables)
+        edges, squares, pairs = _block_columns.count_pairs(W11, W12, self.p)
+        laws = {
+            of: self.prior.draw_hyper(rng, int(edges[of]), int(pairs[of]), float(squares[of]), self.variables)
+            for of in self.classes
+        }
         return self._hyper(laws)
 
     def _hyper(self, laws: dict[int, tuple[float, float]]) -> Hyper:
@@ -224,12 +215,12 @@ class WidenedBlanket:
 
     def _W22_diagonal(self, state: ChainState, own: Array) -> Array:
         """Return the diagonal of ``W22``: of candidates from ``W11``, of the rest ``own + diag(W21 U W12)``."""
-        UW12 = np.linalg.solve(state.W11, state.W12)
-        outside = own + np.einsum("ij,ij->j", UW12, state.W12)
-        return self._in_order(np.diag(state.W11)[self.p :], outside)
+        if len(own):
+            own = own + np.einsum("ij,ij->j", np.linalg.solve(state.W11, state.W12), state.W12)
+        return self._in_order(np.diag(state.W11)[self.p :], own)
 
     def _inclusion(self, state: ChainState) -> Array:
-        """Return the conditional probabilities of the last sweep, p x d; outside the block, whether it is there."""
+        """Return the conditional probabilities of the last sweep, p x d; of the rest, whether an edge is there."""
         assert state.inclusion is not None
         p = self.p
         others = self._in_order(state.inclusion[:p, p:], (state.W12[:p] != 0.0).astype(float))
@@ -253,7 +244,7 @@ class WidenedBlanket:
         """The order of the moving columns of the block and of the rest, by their positions in the table."""
         block = np.concatenate([np.arange(self.p), self.p + self.candidates])
         latent = self.problem.latent
-        places = [*(block[k] for k in latent.query), *(self.p + self.rest[k] for k in latent.rest)]  # type: ignore[attr-defined,union-attr]
+        places = [*(block[k] for k in latent.query), *(self.p + self.rest[k] for k in latent.rest)]  # type: ignore[union-attr]
         return np.argsort(places)
 
 
@@ -266,17 +257,18 @@ def inverse(W11: Array) -> Array:
 def explained(W11: Array, W12: Array, scatter: Scatter, p: int) -> Array:
     """Return the variance of each query variable that all other variables explain.
 
-    That of ``-X W_Q' W_QQ^-1`` over the others X, the candidates of the block and the rest, at the current columns.
-    Without others it is what the query variables explain of each other.
+    That of ``-X W_Q' W_QQ^-1`` over the others X, the candidates of the block and the rest, at the current
+    columns. Without others it is what the query variables explain of each other.
     """
     if len(W11) == p and not W12.shape[1]:
         return np.diag(np.linalg.inv(W11)) - 1.0 / np.diag(W11)
     slopes = np.linalg.solve(W11[:p, :p], np.hstack([W11[:p, p:], W12[:p]]))
     C, V = slopes[:, : len(W11) - p], scatter.times_factor(slopes[:, len(W11) - p :])
     S_CC = scatter.B[p:, p:] - np.eye(len(W11) - p)
-    return np.einsum("ij,ij->i", C @ S_CC + 2 * V @ scatter.Y[p:].T, C) / scatter.n + np.einsum(
-        "ik,ik->i", V, V
-    ) / scatter.n
+    return (
+        np.einsum("ij,ij->i", C @ S_CC + 2 * V @ scatter.Y[p:].T, C) / scatter.n
+        + np.einsum("ik,ik->i", V, V) / scatter.n
+    )
 
 
 # The problem of the block -----------------------------------------------------------------------------
@@ -316,8 +308,8 @@ class BlockScatter(Factored):
 def widened_scatter(scatter: Scatter, candidates: Indices) -> BlockScatter:
     """Return the scatter with the candidates in the block: from ``S12 = Y F`` and ``S22 = F'F`` alone.
 
-    For the candidates C and the rest R, ``S_CR = F_C' F_R``, so that their rows of Y are ``F_C'``. If the factor of
-    the rest has more rows than columns it is replaced by its triangular factor.
+    For the candidates C and the rest R, ``S_CR = F_C' F_R``, so that their rows of Y are ``F_C'``. If the factor
+    of the rest has more rows than columns it is replaced by its triangular factor.
     """
     rest = np.setdiff1d(np.arange(scatter.F.shape[1]), candidates)
     F_C, F_R = scatter.F[:, candidates], scatter.F.T[rest].T

@@ -1,4 +1,4 @@
-"""The prior of ``W22.1``, the precision of the variables outside the block, with a strength that the data choose."""
+"""The prior of ``W22.1``, the precision of the variables outside the block, as strong as the data ask for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEAST_RIDGE, LARGEST_RIDGE = 1e-2, 1e2
 
 @dataclass(frozen=True, slots=True)
 class RestPrior:
-    """Prior ``W22.1 ~ Wishart_q(degrees, (ridge I)^-1)``, so that ``W22.1 | S ~ Wishart(degrees + n, (S22 + r I)^-1)``.
+    """Prior ``W22.1 ~ Wishart_q(degrees, (r I)^-1)``, so ``W22.1 | S ~ Wishart_q(degrees + n, (S22 + r I)^-1)``.
 
     With ``degrees = ridge + q + 1`` the expected covariance is the identity, that of standardised variables which
     are not correlated; the ridge is the number of rows that this prior is worth.

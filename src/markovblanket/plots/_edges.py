@@ -1,6 +1,8 @@
-"""Figures of edges: intervals, signs, a heat map of weights; and of explained variance and predictive checks."""
+"""Figures of edges: intervals, signs, a heat map; and of explained variance and predictive checks."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,18 +13,19 @@ from matplotlib.lines import Line2D
 
 from markovblanket.plots.network import shown
 from markovblanket.plots.style import NEGATIVE, POSITIVE, QUERY
+from markovblanket.posterior.edges import once
 from markovblanket.posterior.posterior import Posterior
 
 # White at zero; the ends have the colours of the signs.
-DIVERGING = LinearSegmentedColormap.from_list("sign", [POSITIVE, "white", NEGATIVE])
+DIVERGING = LinearSegmentedColormap.from_list("sign", [NEGATIVE, "white", POSITIVE])
 
 
 def forest(
     posterior: Posterior,
-    level: float | None = None,
+    probability: float | None = None,
     *,
     fdr: float | None = None,
-    inclusion: float | None = None,
+    level: float | None = None,
     most: int = 40,
     ax: Axes | None = None,
 ) -> Axes:
@@ -32,7 +35,7 @@ def forest(
     ----------
     posterior : Posterior
         The fitted model.
-    level, fdr, inclusion : float, optional
+    probability, fdr, level : float, optional
         The rule that selects edges, as in :meth:`Posterior.edges`, whose intervals are drawn.
     most : int
         Draw at most so many edges, the surest.
@@ -42,29 +45,30 @@ def forest(
     Returns
     -------
     matplotlib.axes.Axes
-        A row per edge: mean and central interval of its weight; open circles for negative partial correlations.
+        A row per edge: mean and interval of its partial correlation if it is present; open circles for negative
+        ones.
     """
-    edges = posterior.edges(level, fdr=fdr, inclusion=inclusion).head(most)
+    edges = posterior.edges(probability, fdr=fdr, level=level).head(most)
     ax = ax or plt.subplots(figsize=(6, 1.0 + 0.24 * max(len(edges), 2)), layout="constrained")[1]
     y = np.arange(len(edges))[::-1]
     for height, edge in zip(y, edges.itertuples(), strict=True):
-        colour, face = (POSITIVE, POSITIVE) if edge.weight < 0 else (NEGATIVE, "white")
-        ax.plot(
-            [edge.lower, edge.upper], [height, height], color=colour, lw=1.6, gid=f"{edge.query}~{edge.variable}"
-        )
-        ax.plot(edge.weight, height, "o", color=colour, mfc=face, ms=5)
+        positive = edge.partial_correlation > 0
+        colour, face = (POSITIVE, POSITIVE) if positive else (NEGATIVE, "white")
+        ends, gid = [edge.lower, edge.upper], f"{edge.query}~{edge.variable}"
+        ax.plot(ends, [height, height], color=colour, lw=1.6, gid=gid)
+        ax.plot(edge.partial_correlation, height, "o", color=colour, mfc=face, ms=5)
     ax.axvline(0, color="0.3", lw=0.8)
     ax.set_yticks(y, [f"{shown(edge.query)} ~ {shown(edge.variable)}" for edge in edges.itertuples()], fontsize=8)
-    _label_signs(ax, "weight (entry of the precision matrix)")
+    _label_signs(ax, "partial correlation, if present")
     return ax
 
 
 def sign_curve(
     posterior: Posterior,
-    level: float | None = None,
+    probability: float | None = None,
     *,
     fdr: float | None = None,
-    inclusion: float | None = None,
+    level: float | None = None,
     most: int = 1000,
     ax: Axes | None = None,
 ) -> Axes:
@@ -74,7 +78,7 @@ def sign_curve(
     ----------
     posterior : Posterior
         The fitted model.
-    level, fdr, inclusion : float, optional
+    probability, fdr, level : float, optional
         The rule that selects edges, as in :meth:`Posterior.edges`.
     most : int
         Draw at most so many edges, the surest.
@@ -86,15 +90,16 @@ def sign_curve(
     matplotlib.axes.Axes
         Probability of the likelier sign against rank, selected edges filled.
     """
-    probability = posterior.sign_probability.to_numpy().ravel()
-    chosen = posterior.selected(level, fdr=fdr, inclusion=inclusion).to_numpy().ravel()
-    order = np.argsort(-probability, kind="stable")[:most]
+    pairs = once(np.ones(posterior.sign_probability.shape))
+    signs = posterior.sign_probability.to_numpy()[pairs]
+    chosen = posterior.selected(probability, fdr=fdr, level=level).to_numpy()[pairs]
+    order = np.argsort(-signs, kind="stable")[:most]
     rank = np.arange(1, len(order) + 1)
     ax = ax or plt.subplots(figsize=(5.5, 3.4), layout="constrained")[1]
     for part, face, word in ((chosen, POSITIVE, "selected"), (~chosen, "white", "not selected")):
         drawn_here = part[order]
         label = f"{word} ({part.sum():,})"
-        ax.plot(rank[drawn_here], probability[order][drawn_here], "o", ms=4, mec=POSITIVE, mfc=face, label=label)
+        ax.plot(rank[drawn_here], signs[order][drawn_here], "o", ms=4, mec=POSITIVE, mfc=face, label=label)
     ax.set(xlabel="edge, the surest first", ylabel="probability of the likelier sign", ylim=(-0.02, 1.02))
     if len(order) > 50:
         ax.set_xscale("log")
@@ -103,36 +108,54 @@ def sign_curve(
 
 
 def heatmap(posterior: Posterior, *, most: int = 60, ax: Axes | None = None) -> Axes:
-    """Draw the mean weights as a heat map, query by variable.
+    """Draw the mean partial correlations as a heat map, query by variable.
 
     Parameters
     ----------
     posterior : Posterior
         The fitted model.
     most : int
-        Draw at most so many variables: those whose surest edge is surest, in that order.
+        Draw at most so many variables: those whose surest edge is surest, in that order; those of a whole network
+        in the order of the table.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default on a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
-        An image; a dot marks each selected edge, so that it can be recognised without colours.
+        An image of partial correlations averaged over all draws, zero where an edge is absent; a dot marks each
+        selected edge, so that it can be recognised without colours.
     """
-    sure = posterior.sign_probability.to_numpy().max(axis=0)
-    columns = np.argsort(-sure, kind="stable")[:most]
-    table = posterior.edges(all=True).pivot(index="query", columns="variable", values="weight")
-    names = [posterior.variables[k] for k in columns]
-    weights = table.loc[posterior.query, names].to_numpy()
-    chosen = posterior.selected().to_numpy()[:, columns]
-    ax = ax or plt.subplots(figsize=(2.5 + 0.19 * len(names), 1.6 + 0.25 * len(weights)), layout="constrained")[1]
-    limit = max(float(np.abs(weights).max(initial=0.0)), np.finfo(float).tiny)
-    image = ax.imshow(weights, cmap=DIVERGING, vmin=-limit, vmax=limit, aspect="auto")
-    ax.plot(*np.nonzero(chosen)[::-1], "k.", ms=4)
-    ax.set_xticks(range(len(names)), [shown(name) for name in names], rotation=90, fontsize=7)
-    ax.set_yticks(range(len(weights)), [shown(name) for name in posterior.query], fontsize=8)
-    ax.figure.colorbar(image, ax=ax, label="mean weight", shrink=0.9)
+    rows, columns = _of_interest(posterior, most)
+    partial = _averaged(posterior).loc[rows, columns].to_numpy()
+    ax = ax or plt.subplots(figsize=(2.5 + 0.19 * len(columns), 1.6 + 0.25 * len(rows)), layout="constrained")[1]
+    limit = max(float(np.nanmax(np.abs(partial), initial=0.0)), np.finfo(float).tiny)
+    image = ax.imshow(partial, cmap=DIVERGING, vmin=-limit, vmax=limit, aspect="auto")
+    ax.set_facecolor("0.92")  # a variable with itself
+    ax.plot(*np.nonzero(posterior.selected().loc[rows, columns].to_numpy())[::-1], "k.", ms=4)
+    ax.set_xticks(range(len(columns)), [shown(name) for name in columns], rotation=90, fontsize=7)
+    ax.set_yticks(range(len(rows)), [shown(name) for name in rows], fontsize=8)
+    ax.figure.colorbar(image, ax=ax, label="partial correlation", shrink=0.9)
     return ax
+
+
+def _of_interest(posterior: Posterior, most: int) -> tuple[list[Any], list[Any]]:
+    """Return the rows and columns of a heat map: query variables, and the variables with the surest edges."""
+    sure = posterior.sign_probability.max(axis=0).sort_values(ascending=False, kind="stable").index[:most].tolist()
+    if posterior.variables:
+        return posterior.query, sure
+    kept = [name for name in posterior.query if name in set(sure)]
+    return kept, kept
+
+
+def _averaged(posterior: Posterior) -> pd.DataFrame:
+    """Return the mean partial correlation of each pair, query by all variables; missing on the diagonal."""
+    pairs = posterior.edges(all=True, detail=True)[["query", "variable", "partial_correlation_averaged"]]
+    turned = pairs.rename(columns={"query": "variable", "variable": "query"})
+    turned = turned[turned["query"].isin(posterior.query)]  # edges among the query, from their other end
+    return pd.concat([pairs, turned]).pivot(
+        index="query", columns="variable", values="partial_correlation_averaged"
+    )
 
 
 def explained(posterior: Posterior, level: float = 0.95, *, ax: Axes | None = None) -> Axes:
@@ -197,7 +220,7 @@ def _intervals(table: pd.DataFrame, ax: Axes | None, label: str, limits: tuple[f
 
 
 def _label_signs(ax: Axes, label: str) -> None:
-    """Label the weights, with a legend for the colours of the signs."""
+    """Label the axis, with a legend for the colours of the signs."""
     handles = [
         Line2D([], [], color=POSITIVE, marker="o", lw=1.6, ms=5, label="positive partial correlation"),
         Line2D([], [], color=NEGATIVE, marker="o", mfc="white", lw=1.6, ms=5, label="negative"),

@@ -14,6 +14,7 @@ from markovblanket.plots._edges import plain
 from markovblanket.plots.network import shown
 from markovblanket.plots.style import POSITIVE, QUERY
 from markovblanket.posterior.diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN
+from markovblanket.posterior.edges import draws_of_edge
 from markovblanket.posterior.posterior import Posterior
 
 # Colours of chains, which colour-blind readers can tell apart.
@@ -23,7 +24,7 @@ MOST_LAGS = 60
 
 
 def edge(posterior: Posterior, query: Any, variable: Any, *, axes: Any = None) -> Any:
-    """Draw density, trace and autocorrelation of the weight of one edge.
+    """Draw density, trace and autocorrelation of the partial correlation of one edge.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ def edge(posterior: Posterior, query: Any, variable: Any, *, axes: Any = None) -
     numpy.ndarray
         The three axes. The density is that of the nonzero draws; a bar shows the share of exact zeros.
     """
-    draws = posterior.edge_draws(query, variable).values
+    draws = draws_of_edge(posterior.draws, query, variable, "partial_correlation").values
     if axes is None:
         axes = plt.subplots(1, 3, figsize=(10, 2.6), layout="constrained")[1]
     density(draws, ax=axes[0])
@@ -62,7 +63,7 @@ def density(draws: Array, *, ax: Axes | None = None) -> Axes:
         top = ax.get_ylim()[1]
         ax.vlines(0, 0, top * zero, color=QUERY, lw=4)
         ax.annotate(f"{zero:.0%} exactly 0", (0, top * zero), fontsize=7, color=QUERY, ha="left", va="bottom")
-    ax.set(xlabel="weight", yticks=[], ylim=(0, None))
+    ax.set(xlabel="partial correlation", yticks=[], ylim=(0, None))
     return plain(ax)
 
 
@@ -71,7 +72,7 @@ def trace(draws: Array, *, ax: Axes | None = None) -> Axes:
     ax = ax or plt.subplots(figsize=(3.5, 2.6), layout="constrained")[1]
     for k, chain in enumerate(draws):
         ax.plot(chain, color=CHAIN_COLOURS[k % len(CHAIN_COLOURS)], lw=0.5, alpha=0.8)
-    ax.set(xlabel="draw", ylabel="weight")
+    ax.set(xlabel="draw", ylabel="partial correlation")
     return plain(ax)
 
 

@@ -1,4 +1,7 @@
-"""Positions of the nodes of a blanket: neighbours of one query variable around it, shared ones in between.
+"""Positions of the nodes of a network, as boxes that do not touch.
+
+In a blanket, neighbours of one query variable lie around it, shared ones in between. In a whole network, springs
+hold connected variables together, and connected components lie beside each other.
 
 A node is a box as wide as its name. Initial positions follow from the graph; boxes that overlap are then pushed
 apart, and where they are too dense for that, all positions are scaled up a little, until no two boxes touch.
@@ -11,6 +14,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import networkx as nx
 import numpy as np
 from scipy.spatial import KDTree
 
@@ -22,6 +26,14 @@ BOX_SPACING = 0.08
 ELLIPSE_ASPECT = 0.7
 # With several query variables, neighbours lie within this angle of the direction away from the centre.
 FAN_HALF_ANGLE = math.radians(150)
+# Of whole networks: median length of an edge and distance between connected components, in inches; how much wider
+# than high they are drawn.
+EDGE_LENGTH = 1.1
+COMPONENT_SPACING = 0.4
+WIDENING = 1.4
+
+
+# Blankets -----------------------------------------------------------------------------------------------------
 
 
 def place(
@@ -163,6 +175,70 @@ def _aside(one: Array, other: Array, width: float, height: float) -> Array:
     if across @ (one + other) > 0:
         across = -across
     return across * ((abs(across[0]) * width + abs(across[1]) * height) / 2 + 3 * BOX_SPACING)
+
+
+# Whole networks -----------------------------------------------------------------------------------------------
+
+
+def whole(graph: nx.Graph, boxes: Mapping[Any, tuple[float, float]]) -> dict[Any, Array]:
+    """Return the centre of the box of each node of a graph: connected components in rows, the largest first."""
+    components = sorted(nx.connected_components(graph), key=len, reverse=True)
+    order = {name: k for k, name in enumerate(graph)}
+    found = [_component(graph, sorted(names, key=order.__getitem__), boxes) for names in components]
+    sizes = np.array([_extent(where, boxes) for where in found]).reshape(-1, 2) + COMPONENT_SPACING
+    width = max(sizes[:, 0].max(initial=0.0), 1.6 * math.sqrt(sizes.prod(axis=1).sum()))
+    corner, height = np.zeros(2), 0.0
+    out: dict[Any, Array] = {}
+    for where, size in zip(found, sizes, strict=True):
+        if corner[0] and corner[0] + size[0] > width:
+            corner, height = np.array([0.0, corner[1] - height]), 0.0
+        middle = corner + np.array([size[0], -size[1]]) / 2
+        out |= {name: centre + middle for name, centre in where.items()}
+        corner, height = corner + np.array([size[0], 0.0]), max(height, size[1])
+    return out
+
+
+def _component(
+    graph: nx.Graph, names: Sequence[Any], boxes: Mapping[Any, tuple[float, float]]
+) -> dict[Any, Array]:
+    """Return centres of the nodes of a connected component: springs from a circle, so nothing is random."""
+    if len(names) == 1:
+        return {names[0]: np.zeros(2)}
+    ring = nx.Graph()  # in the given order, which a view of the whole graph would not have
+    ring.add_nodes_from(names)
+    ring.add_edges_from((name, other) for name in names for other in graph[name])
+    start = nx.circular_layout(ring)
+    springs = nx.spring_layout(ring, pos=start, iterations=200, scale=None, k=1 / math.sqrt(len(ring)))
+    centre = _lying(np.array([springs[name] for name in ring]))
+    place = dict(zip(ring, centre, strict=True))
+    steps = np.array([place[a] - place[b] for a, b in ring.edges])
+    centre *= EDGE_LENGTH / np.median(np.linalg.norm(steps, axis=1))
+    where = apart(dict(zip(ring, centre, strict=True)), boxes)
+    low, high = corners(where, boxes)
+    return {name: here - (low + high) / 2 for name, here in where.items()}
+
+
+def _lying(centre: Array) -> Array:
+    """Return points turned so that their longest extent is horizontal, and widened, as pages are wide."""
+    centred = centre - centre.mean(axis=0)
+    axes = np.linalg.svd(centred, full_matrices=False)[2]
+    signs = np.where(axes[:, :1] < 0, -1.0, 1.0)  # the decomposition leaves them open
+    return np.asarray(centred @ (signs * axes).T * [WIDENING, 1.0])
+
+
+def corners(where: Mapping[Any, Array], boxes: Mapping[Any, tuple[float, float]]) -> tuple[Array, Array]:
+    """Return the lower left and upper right corners of the smallest rectangle that holds all boxes."""
+    centre, size = np.array(list(where.values())), np.array([boxes[name] for name in where])
+    return (centre - size / 2).min(axis=0), (centre + size / 2).max(axis=0)
+
+
+def _extent(where: Mapping[Any, Array], boxes: Mapping[Any, tuple[float, float]]) -> Array:
+    """Return width and height of the smallest rectangle that holds all boxes."""
+    low, high = corners(where, boxes)
+    return high - low
+
+
+# Boxes that do not touch ----------------------------------------------------------------------------------------
 
 
 def apart(where: dict[Any, Array], boxes: Mapping[Any, tuple[float, float]], fixed: int = 0) -> dict[Any, Array]:

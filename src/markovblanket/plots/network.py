@@ -1,11 +1,16 @@
-"""Drawings of networks: query variables red, the sign of an edge by colour and line style, its size by width."""
+"""Drawings of networks: query variables red, the sign of an edge by colour and line style, its size by width.
+
+The size of an edge is the absolute value of its partial correlation.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import networkx as nx
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
@@ -24,14 +29,16 @@ POINTS_PER_INCH = 72.0
 BOX_PADDING = 0.07
 # A label shows at most so many characters of a name.
 LONGEST_LABEL = 24
+# Edges less probable than this are more likely absent than present; they are drawn with this opacity.
+TENTATIVE_BELOW, PALE = 0.5, 0.4
 
 
 def blanket(
     posterior: Posterior,
-    level: float | None = None,
+    probability: float | None = None,
     *,
     fdr: float | None = None,
-    inclusion: float | None = None,
+    level: float | None = None,
     most: int = 500,
     ax: Axes | None = None,
 ) -> Axes:
@@ -41,7 +48,7 @@ def blanket(
     ----------
     posterior : Posterior
         The fitted model.
-    level, fdr, inclusion : float, optional
+    probability, fdr, level : float, optional
         The rule that selects edges, as in :meth:`Posterior.edges`.
     most : int
         Draw at most so many edges, the surest; if there are more, the title says so.
@@ -51,27 +58,24 @@ def blanket(
     Returns
     -------
     matplotlib.axes.Axes
-        The drawing, with a line per edge whose gid is ``"query~variable"``.
+        The drawing, with a line per edge whose gid is ``"query~variable"``. Query variables are red; in a whole
+        network no variable is, and those without an edge are left out.
     """
-    edges = posterior.edges(level, fdr=fdr, inclusion=inclusion)
-    inner = posterior.query_edges(level, fdr=fdr).rename(columns={"other": "variable"})
-    ax = network(posterior.query, edges.head(most), inner, ax=ax)
-    if len(edges) > most:
-        ax.set_title(f"the surest {most:,} of {len(edges):,} edges", fontsize=10)
-    return ax
+    edges = posterior.edges(probability, fdr=fdr, level=level)
+    draw, red = (network, posterior.query) if posterior.variables else (springs, [])
+    return say_how_many(draw(red, edges.head(most), ax=ax), len(edges), most)
 
 
-def network(
-    query: Sequence[Any], edges: pd.DataFrame, inner: pd.DataFrame | None = None, *, ax: Axes | None = None
-) -> Axes:
-    """Draw edges given by columns ``query``, ``variable``, and ``partial_correlation`` or ``weight``.
+def network(query: Sequence[Any], edges: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
+    """Draw edges given by columns ``query``, ``variable`` and ``partial_correlation``.
 
     Parameters
     ----------
     query : sequence
         The query variables, all of which are drawn.
-    edges, inner : pandas.DataFrame
-        Edges between query and rest, and among the query variables.
+    edges : pandas.DataFrame
+        Edges between query and rest, and among the query variables. Those whose ``probability``, if there is such
+        a column, is below 1/2 are drawn paler.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default on a figure as large as the network needs.
 
@@ -81,8 +85,23 @@ def network(
         The drawing, with a line per edge whose gid is ``"query~variable"``.
     """
     where, boxes = positions(query, edges)
-    every = pd.concat([edges, inner]) if inner is not None and len(inner) else edges
-    return drawn(where, boxes, every, set(query), ax)
+    return drawn(where, boxes, edges, set(query), ax)
+
+
+def springs(red: Sequence[Any], edges: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
+    """Draw edges between any variables, held together by springs; names in ``red`` are query variables."""
+    graph = nx.Graph()
+    graph.add_nodes_from(red)
+    graph.add_edges_from(zip(edges["query"], edges["variable"], strict=True))
+    boxes = {name: box(name, name in red) for name in graph}
+    return drawn(layout.whole(graph, boxes), boxes, edges, set(red), ax)
+
+
+def say_how_many(ax: Axes, count: int, most: int) -> Axes:
+    """Say in the title that only the surest edges are drawn, if there are more than that; and return the axes."""
+    if count > most:
+        ax.set_title(f"the surest {most:,} of {count:,} edges", fontsize=10)
+    return ax
 
 
 def drawn(
@@ -94,12 +113,12 @@ def drawn(
 ) -> Axes:
     """Draw nodes at given positions and the edges between them; names in ``red`` are query variables."""
     ax = _axes(where, boxes) if ax is None else ax
-    scale = _fitted(ax, where, boxes)
-    for edge, size in zip(edges.itertuples(), _strength(edges), strict=True):
-        _line(ax, where[edge.query], where[edge.variable], f"{edge.query}~{edge.variable}", size, scale)
+    scale, unsure = _fitted(ax, where, boxes), tentative(edges)
+    for edge, size, pale in zip(edges.itertuples(), strength(edges), unsure, strict=True):
+        _line(ax, where[edge.query], where[edge.variable], f"{edge.query}~{edge.variable}", size, scale, pale)
     for name, centre in where.items():
         _node(ax, name, centre, boxes[name], name in red, scale)
-    _legend(ax, scale, bool(red))
+    _legend(ax, scale, bool(red), bool(unsure.any()))
     return ax
 
 
@@ -107,7 +126,8 @@ def positions(
     query: Sequence[Any], edges: pd.DataFrame
 ) -> tuple[dict[Any, Array], dict[Any, tuple[float, float]]]:
     """Return the centre and the size of the box of each node, in inches."""
-    neighbours = edges.groupby("variable", sort=False)["query"].agg(list).to_dict()
+    outside = edges[~edges["variable"].isin(list(query))]
+    neighbours = outside.groupby("variable", sort=False)["query"].agg(list).to_dict()
     boxes = {name: box(name, True) for name in query} | {name: box(name, False) for name in neighbours}
     return layout.place(list(query), neighbours, boxes), boxes
 
@@ -140,11 +160,16 @@ def box(name: Any, is_query: bool) -> tuple[float, float]:
     )
 
 
-def _strength(edges: pd.DataFrame) -> Array:
-    """Return the relative sizes of the weights, at most 1, with the signs of the partial correlations."""
-    column = edges["partial_correlation"] if "partial_correlation" in edges else -edges["weight"]
-    size = np.abs(edges.get("weight", column)).to_numpy(dtype=float)
-    return np.sign(column.to_numpy(dtype=float)) * size / max(size.max(initial=0.0), np.finfo(float).tiny)
+def strength(edges: pd.DataFrame) -> Array:
+    """Return the partial correlations relative to the largest, between -1 and 1."""
+    partial = np.nan_to_num(edges["partial_correlation"].to_numpy(dtype=float))
+    return partial / max(float(np.abs(partial).max(initial=0.0)), np.finfo(float).tiny)
+
+
+def tentative(edges: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """Return which edges are more likely absent than present; none where the probability is not known."""
+    known = edges.get("probability", pd.Series(np.nan, index=edges.index))
+    return np.asarray(known.to_numpy(dtype=float) < TENTATIVE_BELOW)
 
 
 def _extent(where: dict[Any, Array], boxes: dict[Any, tuple[float, float]]) -> tuple[Array, Array]:
@@ -178,10 +203,10 @@ def _style(strength: float) -> dict[str, Any]:
     return {"color": POSITIVE, "ls": "-"} if strength > 0 else {"color": NEGATIVE, "ls": (0, (3.5, 1.3))}
 
 
-def _line(ax: Axes, start: Array, end: Array, name: str, strength: float, scale: float) -> None:
+def _line(ax: Axes, start: Array, end: Array, name: str, strength: float, scale: float, pale: bool) -> None:
     """Draw one edge, its width in proportion to its strength."""
-    width = (0.9 + 3.6 * abs(strength)) * scale
-    ax.plot(*np.transpose([start, end]), lw=width, gid=name, zorder=1, solid_capstyle="butt", **_style(strength))
+    style = {"lw": (0.9 + 3.6 * abs(strength)) * scale, "alpha": PALE if pale else None, **_style(strength)}
+    ax.plot(*np.transpose([start, end]), gid=name, zorder=1, solid_capstyle="butt", **style)
 
 
 def _node(ax: Axes, name: Any, centre: Array, box: tuple[float, float], is_query: bool, scale: float) -> None:
@@ -196,13 +221,13 @@ def _node(ax: Axes, name: Any, centre: Array, box: tuple[float, float], is_query
     ax.text(centre[0], centre[1], shown(name), color=letters, fontproperties=_font(is_query, scale), **place)
 
 
-def _legend(ax: Axes, scale: float, red: bool) -> None:
-    """Draw the legend of the signs and, if some nodes are red, of the query variables."""
+def _legend(ax: Axes, scale: float, red: bool, pale: bool) -> None:
+    """Draw the legend of the signs and, if there are some, of the query variables and of pale lines."""
     lines = [
         Line2D([], [], lw=2.2 * scale, label=label, **_style(sign))
         for label, sign in (("positive partial correlation", 1.0), ("negative", -1.0))
     ]
     query = [Line2D([], [], marker="s", ls="", color=QUERY, markersize=8 * scale, label="query")] if red else []
-    ax.legend(
-        handles=[*query, *lines], loc="lower center", ncols=3, frameon=False, fontsize=8 * scale, borderaxespad=0.1
-    )
+    unsure = [Line2D([], [], lw=2.2 * scale, label="below 50 %", **_style(1.0), alpha=PALE)] if pale else []
+    place: dict[str, Any] = {"loc": "lower center", "ncols": 4, "borderaxespad": 0.1, "columnspacing": 1.2}
+    ax.legend(handles=[*query, *lines, *unsure], frameon=False, fontsize=8 * scale, **place)

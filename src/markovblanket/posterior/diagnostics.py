@@ -201,7 +201,7 @@ def r2(draws: xr.Dataset) -> xr.DataArray:
     return draws["explained"].copy(data=1 - 1 / (np.einsum("...ii->...i", W11) * variance)).rename("r2")
 
 
-def reported(draws: xr.Dataset, exact_zeros: bool) -> xr.Dataset:
+def reported(draws: xr.Dataset, r2: xr.DataArray, exact_zeros: bool) -> xr.Dataset:
     """All of them; each entry of the symmetric ``W11`` once, or its diagonal if the others are edges."""
     query = draws["query"].values.tolist()
     i, j = np.diag_indices(len(query)) if exact_zeros else np.triu_indices(len(query))
@@ -209,12 +209,12 @@ def reported(draws: xr.Dataset, exact_zeros: bool) -> xr.Dataset:
     W11 = xr.DataArray(draws["W11"].values[:, :, i, j], dims=("chain", "draw", "pair"), coords={"pair": pairs})
     names = ["variable", "query_other", "edge", "edge_query", "edge_variable"]
     hyper = hyperparameters(draws).drop_vars(names, errors="ignore")
-    return hyper.assign(W11=W11, r2=r2(draws))
+    return hyper.assign(W11=W11, r2=r2)
 
 
-def summarised(draws: xr.Dataset, level: float, exact_zeros: bool) -> pd.DataFrame:
+def summarised(reported: xr.Dataset, level: float) -> pd.DataFrame:
     """Mean, sd, interval, R-hat and ESS of all of them, a row each."""
-    rows = flat(reported(draws, exact_zeros))
+    rows = flat(reported)
     frame = describe(np.stack([array.ravel() for array in rows.values()], axis=1), level)
     frame.insert(0, "quantity", list(rows))
     return frame.set_index("quantity").join(convergence(rows))

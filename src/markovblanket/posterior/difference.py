@@ -98,7 +98,7 @@ def _compared(first: Posterior, second: Posterior) -> tuple[list[Any], list[Any]
         raise ValueError(f"the posteriors have different margins, {margins}: their edges are on different scales")
     known = set(second.variables)
     shared = [name for name in first.variables if name in known]
-    if not shared and len(first.query) < 2:
+    if not shared and (first.variables or second.variables):
         raise ValueError("the posteriors have no variable in common besides the query variables")
     return first.query, shared
 

@@ -24,7 +24,7 @@ from markovblanket.posterior import selection
 from markovblanket.posterior.observed import edge_name
 from markovblanket.posterior.prediction import coefficients
 from markovblanket.posterior.selection import DEFAULT_LEVEL
-from markovblanket.posterior.summaries import convergence, stacked, tails
+from markovblanket.posterior.summaries import convergence, pooled, stacked, tails
 from markovblanket.tables.columns import spans
 
 Positions = npt.NDArray[np.intp]
@@ -306,12 +306,12 @@ class FromDraws:
     @cached_property
     def sign_probability(self) -> Array:
         """``max(P(w > 0), P(w < 0))`` of each pair."""
-        return selection.sign_probability(_pooled(self.weight))
+        return selection.sign_probability(pooled(self.weight))
 
     @cached_property
     def nonzero(self) -> Array:
         """The share of draws of each pair that are not exactly zero."""
-        return np.asarray((_pooled(self.weight) != 0).mean(axis=0))
+        return np.asarray((pooled(self.weight) != 0).mean(axis=0))
 
     def table(self, i: Positions, j: Positions) -> pd.DataFrame:
         """Return the table of the chosen pairs, some at a time."""
@@ -320,8 +320,8 @@ class FromDraws:
         return pd.concat(parts, ignore_index=True)
 
     def _table(self, i: Positions, j: Positions) -> pd.DataFrame:
-        weight, partial = _pooled(self._weight(i, j)), _pooled(self.partial_correlation(i, j))
-        coefficient = -weight / _pooled(self.w_ii[:, :, i])
+        weight, partial = pooled(self._weight(i, j)), pooled(self.partial_correlation(i, j))
+        coefficient = -weight / pooled(self.w_ii[:, :, i])
         columns = {
             **_if_present(partial, weight != 0),
             "partial_correlation_averaged": partial.mean(axis=0),
@@ -348,11 +348,6 @@ class FromDraws:
     def _weight(self, i: Any, j: Any) -> Array:
         """Return the draws of the weights of the chosen pairs."""
         return np.asarray(self.weight[:, :, i, j])
-
-
-def _pooled(draws: Array) -> Array:
-    """Return the draws of all chains along one first axis; no size is inferred, as there may be no pair."""
-    return draws.reshape(draws.shape[0] * draws.shape[1], *draws.shape[2:])
 
 
 def _if_present(values: Array, present: npt.NDArray[np.bool_]) -> dict[str, Array]:

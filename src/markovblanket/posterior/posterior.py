@@ -299,14 +299,14 @@ class Posterior:
 
         If the prior has exact zeros, of the diagonal of ``W11``: its other entries are edges.
         """
-        return diagnostics.summarised(self.draws, level, self._exact_zeros)
+        return diagnostics.summarised(self._reported, level)
 
     def r2(self, level: float = DEFAULT_LEVEL) -> pd.DataFrame:
         """Bayesian R2 of each query variable given the rest (Gelman, Goodrich, Gabry and Vehtari 2019).
 
         If every variable is a query variable, R2 given all others.
         """
-        return describe(stacked(diagnostics.r2(self.draws)), level).set_index(pd.Index(self.query, name="query"))
+        return describe(stacked(self._reported["r2"]), level).set_index(pd.Index(self.query, name="query"))
 
     def diagnostics(self, *, all: bool = False) -> Diagnostics:
         """R-hat and effective sample sizes of ``W11``, R2, hyperparameters and the selected edges; what it cost.
@@ -431,6 +431,13 @@ class Posterior:
         """Whether the prior has exact zeros, by its settings or by the draws."""
         return bool(self.settings.get("prior", {}).get("exact_zeros", False) or (self._pairs.nonzero < 1).any())
 
+    @cached_property
+    def _reported(self) -> xr.Dataset:
+        """Draws of what is summarised besides edges: ``W11``, R2 and the hyperparameters."""
+        with one_thread:  # many small matrices are inverted
+            r2 = diagnostics.r2(self.draws)
+        return diagnostics.reported(self.draws, r2, self._exact_zeros)
+
     @property
     def _sign_column(self) -> tuple[str, ...]:
         """The column that stands in for the probability of an edge if the prior has no exact zeros."""
@@ -460,8 +467,7 @@ class Posterior:
         i, k = i[included], k[included]
         names = map(edge_name, take(self.names, i), take(self.names, k))
         quality = self._pairs.quality(i, k).set_axis(list(names))
-        reported = diagnostics.reported(self.draws, self._exact_zeros)
-        return diagnose(reported, quality, self.effort, self.settings.get("solver"))
+        return diagnose(self._reported, quality, self.effort, self.settings.get("solver"))
 
     @cached_property
     def _card(self) -> str:

@@ -26,8 +26,12 @@ WARNING_FILTERS_LOCK = threading.Lock()
 
 def stacked(array: xr.DataArray) -> Array:
     """Return the draws of all chains along one first axis."""
-    values: Array = array.values
-    return values.reshape(-1, *values.shape[2:])
+    return pooled(array.values)
+
+
+def pooled(draws: Array) -> Array:
+    """Return draws (chain, draw, ...) of all chains along one first axis; its size is not inferred from others."""
+    return draws.reshape(draws.shape[0] * draws.shape[1], *draws.shape[2:])
 
 
 def take(names: Sequence[Any], positions: npt.NDArray[np.intp]) -> list[Any]:

@@ -93,14 +93,14 @@ class SpikeSlab(ScaleMixture):
 
     def draw_scales(self, rng: np.random.Generator, W12: Array, hyper: Hyper) -> tuple[Array, Hyper]:
         """Draw ``inclusion | W12``, a beta, and ``slab | W12``, an inverse gamma; ``t`` is ``slab`` or 0."""
-        edges, squares = np.count_nonzero(W12), float(np.vdot(W12, W12))
+        edges, squares = int(np.count_nonzero(W12)), float(np.vdot(W12, W12))
         inclusion, slab = self.draw_hyper(rng, edges, W12.size, squares, W12.shape[1])
         return slab * (W12 != 0), self._hyper(inclusion, slab)
 
     def draw_hyper(
         self, rng: np.random.Generator, edges: int, pairs: int, squares: float, variables: int
     ) -> tuple[float, float]:
-        """Draw ``(inclusion, slab)`` given ``edges`` nonzero entries among ``pairs``, and their sum of ``squares``.
+        """Draw ``(inclusion, slab)`` given ``edges`` nonzero ones among ``pairs``, and their sum of ``squares``.
 
         ``variables`` takes the place of ``gaps`` if that is not given.
         """
@@ -153,7 +153,7 @@ class SpikeSlab(ScaleMixture):
 def draw_rows(
     rng: np.random.Generator, W12: Array, U: Array, scatter: Scatter, odds: Array, slab: Array, rows: Indices
 ) -> tuple[Array, SolveInfo]:
-    """Draw some rows of ``W12`` entry by entry, with odds and slab of each row; return all of it, and what it cost."""
+    """Draw some rows of ``W12`` entry by entry, with odds and slab of each row; return all rows and the cost."""
     FT, W21, a = np.ascontiguousarray(scatter.F.T), W12.T.copy(order="C"), 1.0 + scatter.column_sizes
     R = scatter.Y + U @ scatter.times_factor(W12)
     changes = spike_slab_sweep.sweep(rng, W21, U, R, FT, a, odds, slab, rows, passes(len(rows), *FT.shape))

@@ -1,7 +1,7 @@
 """Compiled draws of ``W12`` under a spike-and-slab prior, one entry at a time, with one pass over the data.
 
 An entry is zero, or normal with variance v; ``odds`` is the prior log-odds that it is not zero. Both have an entry
-per row. With ``w_ij`` integrated out, given all else (``a_j = 1 + |f_j|^2``, ``R = Y + U W12 F'``, ``S12 = Y F``)::
+per row. With ``w_ij`` integrated out, given all else (``a_j = 1 + |f_j|^2``, ``R = Y + U W12 F'``, ``S12 = YF``)::
 
     h = u_ii a_j + 1/v        b = -( R_i . f_j + (U W12)_ij - u_ii a_j w_ij )
     log-odds = odds_i - 1/2 log(v h) + 1/2 b^2 / h      if it becomes nonzero: w_ij ~ N(b/h, 1/h)
@@ -53,7 +53,7 @@ def sweep(
     passes: int,
     rare: float = RARE_PROBABILITY,
 ) -> int:
-    """Update ``W12`` by ``passes`` passes: visit the entries of ``rows``, relocate an entry, redraw all nonzero ones.
+    """Update ``W12`` by ``passes`` passes: visit the entries of ``rows``, relocate one, redraw all nonzero ones.
 
     In one compiled function, because passing a generator to it takes as long as a pass over a small problem.
     ``W21`` and ``R`` change in place. Returns the number of entries that the visits changed. Any choice of rows
@@ -105,7 +105,7 @@ def visit(
     rows: Indices,
     rare: float = RARE_PROBABILITY,
 ) -> int:
-    """Draw whether each entry of ``rows`` is zero, in turn, given all others; return the number of changed entries.
+    """Draw whether each entry of ``rows`` is zero, in turn, given all others; return the number of changes.
 
     ``W21`` (q x p) and ``R`` (p x m) change in place. ``FT`` is ``F'``, q x m, with contiguous rows.
     """

@@ -1,12 +1,12 @@
 """Density, trace and autocorrelation of the surest edges, small enough to be part of a page.
 
-A point of a curve is one byte, in base64, which is finer than a screen shows.
+All are about partial correlations. A point of a curve is one byte, in base64, which is finer than a screen shows.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,15 +14,16 @@ from scipy.stats import gaussian_kde
 
 from markovblanket.contracts import Array
 from markovblanket.plots.chains import MOST_LAGS, autocorrelations
+from markovblanket.posterior.edges import draws_of_edge
 from markovblanket.posterior.posterior import Posterior
 
 MOST_EDGES_WITH_CURVES, MOST_TRACE_POINTS, DENSITY_POINTS = 100, 500, 90
 
 
-def curves(posterior: Posterior, pairs: Mapping[int, tuple[Any, Any]]) -> dict[str, Any]:
+def curves(posterior: Posterior, pairs: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
     """The curves of the first pairs whose draws were kept, as many as a page holds, by number of the edge."""
     found: dict[str, Any] = {}
-    for k, (query, variable) in pairs.items():
+    for k, (query, variable) in enumerate(pairs):
         draws = kept(posterior, query, variable)
         if draws is not None:
             found[str(k)] = curves_of(draws)
@@ -32,11 +33,10 @@ def curves(posterior: Posterior, pairs: Mapping[int, tuple[Any, Any]]) -> dict[s
 
 
 def kept(posterior: Posterior, query: Any, variable: Any) -> Array | None:
-    """The draws of one edge (chain, draw), also among the query variables; None if they were not kept."""
-    if variable in posterior.query:
-        return np.asarray(posterior.W11.sel(query=query, query_other=variable).values)
+    """The draws (chain, draw) of the partial correlation of one edge; None if they were not kept."""
     try:
-        return np.asarray(posterior.edge_draws(query, variable).values, dtype=float)
+        draws = draws_of_edge(posterior.draws, query, variable, "partial_correlation")
+        return np.asarray(draws.values, dtype=float)
     except ValueError:
         return None
 

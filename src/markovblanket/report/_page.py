@@ -16,41 +16,56 @@ from markupsafe import Markup
 
 from markovblanket.plots.chains import CHAIN_COLOURS
 from markovblanket.plots.style import NEGATIVE, POSITIVE, QUERY
-from markovblanket.posterior.display import edge_rows, figure, number, number_fields, percent, rhat, signed
+from markovblanket.posterior.display import Field, edge_fields, edge_rows, figure, number, percent, rhat, signed
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.report import _curves, _sections, _slider
 
 # These characters could end a script element, or a line of it; escaped, a JSON reader takes them for the same.
 ESCAPED_IN_SCRIPT = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
-COLUMNS = ("weight", "lower", "upper", "partial_correlation", "sign_probability", "inclusion", "rhat", "ess")
+# Columns of the table that other tables of edges have no room for.
+DIRECTION = Field("direction", "direction", lambda edge: str(edge.direction).replace("-", "−"))
+BAYES_FACTOR = Field("Bayes factor", "bayes_factor", lambda edge: factor(edge.bayes_factor))
+# Columns of the numbers for the script, and of the files that it saves.
+NUMBERS = ("probability", "partial_correlation", "lower", "upper", "direction", "bayes_factor", "rhat", "ess")
 
 
 def render(posterior: Posterior) -> str:
     """The whole report as HTML text."""
     slider = _slider.Slider.of(posterior)
     share = _slider.Share.of(posterior, slider.on_page())
-    edges, inner = _slider.edges_on_page(posterior, slider, share), posterior.query_edges()
-    drawn = _slider.draw(posterior, slider, share, edges, inner)
+    edges = _slider.edges_on_page(posterior, slider, share)
+    drawn = _slider.draw(posterior, slider, share, edges)
+    fields = fields_of(edges)
     page = environment().from_string(text_of("page.html"))
     return page.render(
         slider=slider,
         share=share,
         shown=int(slider.shown(edges, slider.start).sum()),
-        reach=reach(edges, inner),
+        unknown=slider.rule == "probability" and bool(edges["probability"].isna().any()),
+        reach=reach(edges),
         edges=edges.to_dict("records"),
-        inner=inner.to_dict("records"),
-        tables={"edges": numbers_of(edges), "inner": numbers_of(inner)},
+        fields=fields,
+        cells=edge_rows(edges, fields),
         picture=drawn,
-        data_block=embedded(payload(posterior, slider, share, edges, inner, drawn)),
+        data_block=embedded(payload(posterior, slider, share, edges, drawn)),
         **inlined(),
         **said(posterior),
     )
 
 
-def numbers_of(edges: pd.DataFrame) -> dict[str, Any]:
-    """The columns of numbers of a table of edges, and their cells, formatted as on the command line."""
-    fields = number_fields(edges, sign=True)
-    return {"fields": fields, "rows": edge_rows(edges, fields)}
+def fields_of(edges: pd.DataFrame) -> list[Field]:
+    """The columns of the table of edges, in their order; without a Bayes factor if there is none."""
+    *first, rhat, ess = edge_fields(edges)
+    return [*first, DIRECTION, *[BAYES_FACTOR] * (not edges["bayes_factor"].isna().all()), rhat, ess]
+
+
+def factor(value: float) -> str:
+    """A Bayes factor in few digits.
+
+    >>> factor(3.21), factor(12345.0), factor(0.0004), factor(float("inf"))
+    ('3.2', '>1,000', '<0.001', '>1,000')
+    """
+    return ">1,000" if value > 1000 else "<0.001" if value < 0.001 else figure(value)
 
 
 def inlined() -> dict[str, Any]:
@@ -89,11 +104,11 @@ def payload(
     slider: _slider.Slider,
     share: _slider.Share | None,
     edges: pd.DataFrame,
-    inner: pd.DataFrame,
     drawn: dict[str, Any],
 ) -> dict[str, Any]:
-    """The data for the script: numbers of edges (those among the query last), positions of nodes, curves."""
-    every = pd.concat([edges, inner], ignore_index=True)
+    """The data for the script: numbers of edges, positions of nodes, curves."""
+    names = [name for name in (*NUMBERS, "sign_probability") if name in edges and not edges[name].isna().all()]
+    pairs = list(zip(edges["query"], edges["variable"], strict=True))
     return {
         "rule": slider.rule,
         "usual": {"place": slider.usual_place, "threshold": slider.usual},
@@ -103,22 +118,27 @@ def payload(
         "names": [node["name"] for node in drawn["nodes"]],
         "ends": [line["ends"] for line in drawn["lines"]],
         "stages": drawn["stages"],
-        "edges": {name: [_curves.significant(value) for value in every[name].astype(float)] for name in COLUMNS},
-        "curves": _curves.curves(posterior, numbered(edges, inner.head(30))),
+        "edges": {name: [plain(value) for value in edges[name]] for name in names},
+        "curves": _curves.curves(posterior, pairs),
         "chainColours": CHAIN_COLOURS,
     }
 
 
-def numbered(edges: pd.DataFrame, inner: pd.DataFrame) -> dict[int, tuple[Any, Any]]:
-    """Pairs of names by number: the few among the query first, then the others, the surest first."""
-    among = enumerate(zip(inner["query"], inner["other"], strict=True), start=len(edges))
-    return dict(among) | dict(enumerate(zip(edges["query"], edges["variable"], strict=True)))
+def plain(value: Any) -> str | float | None:
+    """A cell of the table of edges for the script: text, or a number of few digits; None if it is missing.
+
+    >>> plain("+"), plain(0.1234567), plain(float("nan")), plain(float("inf"))
+    ('+', 0.12346, None, 'inf')
+    """
+    if isinstance(value, str):
+        return value
+    return "inf" if value == np.inf else _curves.significant(float(value))  # JSON has no infinite numbers
 
 
-def reach(edges: pd.DataFrame, inner: pd.DataFrame) -> float:
-    """The largest absolute end of any interval, to which the small bars in the tables are scaled."""
-    ends = pd.concat([edges[["lower", "upper"]], inner[["lower", "upper"]]]).to_numpy(dtype=float)
-    return max(float(np.abs(ends).max(initial=0.0)), np.finfo(float).tiny)
+def reach(edges: pd.DataFrame) -> float:
+    """The largest absolute end of any interval, to which the small bars in the table are scaled."""
+    ends = edges[["lower", "upper"]].to_numpy(dtype=float)
+    return max(float(np.nanmax(np.abs(ends), initial=0.0)), np.finfo(float).tiny)
 
 
 def embedded(value: Any) -> Markup:

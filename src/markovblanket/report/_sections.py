@@ -12,10 +12,10 @@ from markovblanket.posterior.diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN
 from markovblanket.posterior.posterior import Posterior
 
 PRIORS = {
-    "SpikeSlab": "spike and slab: a weight is either exactly zero or comes from a normal distribution",
-    "Laplace": "Laplace: small weights are shrunk towards zero, none is exactly zero",
-    "Horseshoe": "regularised horseshoe: most weights are shrunk strongly towards zero, a few hardly at all",
-    "Normal": "normal: all weights are shrunk towards zero alike",
+    "SpikeSlab": "spike and slab: an edge is either absent or of a size from a normal distribution",
+    "Laplace": "Laplace: small edges are shrunk towards zero, none is exactly zero",
+    "Horseshoe": "regularised horseshoe: most edges are shrunk strongly towards zero, a few hardly at all",
+    "Normal": "normal: all edges are shrunk towards zero alike",
 }
 MARGINS = {
     "auto": "complete continuous columns by their normal scores, all others as latent normal variables (a copula)",
@@ -23,9 +23,13 @@ MARGINS = {
     "gaussian": "columns as they are, standardised",
 }
 BLOCKS = {
-    "W11": "among the query variables (W11)",
-    "W12": "the selected edges (W12)",
+    "W11": "precision matrix of the query (W11)",
+    "edges": "the selected edges",
     "r2": "explained variance (R²)",
+    "inclusion": "how many pairs are edges, learned by the prior",
+    "slab": "how large edges are, learned by the prior",
+    "inclusion_others": "how many pairs without a query variable are edges, learned by the prior",
+    "slab_others": "how large edges without a query variable are, learned by the prior",
 }
 EFFORT = {
     "iterations": "iterations of the solver, or entries of W12 changed if there is no solver",
@@ -42,13 +46,16 @@ LEAST_TAIL_PROBABILITY = 0.005
 
 def asked(posterior: Posterior) -> dict[str, Any]:
     """The question: query variables, size of the data, prior, margins, and length of the chains."""
-    settings = posterior.settings
+    settings, sizes = posterior.settings, posterior.draws.sizes
     prior = settings.get("prior", {}).get("name", "")
-    sizes = posterior.draws.sizes
+    p, q = len(posterior.query), len(posterior.variables)
     return {
         "query": [str(name) for name in posterior.query],
+        "whole": not q,
         "rows": settings.get("data", {}).get("n"),
-        "variables": len(posterior.variables),
+        "variables": q,
+        "pairs": p * (p - 1) // 2 + p * q,
+        "candidates": candidates(posterior),
         "prior": PRIORS.get(prior, prior),
         "margins": MARGINS.get(posterior.observed.margins, posterior.observed.margins)
         if posterior.observed.table.n
@@ -58,6 +65,13 @@ def asked(posterior: Posterior) -> dict[str, Any]:
     }
 
 
+def candidates(posterior: Posterior) -> list[str] | None:
+    """The candidates, variables that joined the query in its block; None if the prior or the data leave none."""
+    settings = posterior.settings
+    widened = posterior.variables and settings.get("prior", {}).get("exact_zeros") and "candidates" in settings
+    return [str(name) for name in settings["candidates"]["chosen"]] if widened else None
+
+
 def data(posterior: Posterior) -> dict[str, Any] | None:
     """The kinds and missing cells of all columns; None if the data were a scatter matrix."""
     table = posterior.observed.table
@@ -65,12 +79,13 @@ def data(posterior: Posterior) -> dict[str, Any] | None:
         return None
     columns = [row | {"name": str(row["name"]), "share": row["missing"] / table.n} for row in table.describe()]
     rest = [row for row in columns if row["role"] == "rest"]
+    counted = rest if posterior.variables else columns
     return {
         "rows": table.n,
         "query": [row for row in columns if row["role"] == "query"],
         "rest": rest[:MOST_COLUMNS_LISTED],
         "more": max(len(rest) - MOST_COLUMNS_LISTED, 0),
-        "kinds": sorted(Counter(row["kind"] for row in rest).items()),
+        "kinds": sorted(Counter(row["kind"] for row in counted).items()),
         "missing": sum(row["missing"] for row in columns),
         "cells": table.n * len(columns),
     }
@@ -115,15 +130,16 @@ def checks(posterior: Posterior) -> dict[str, Any] | None:
 
 def groups(posterior: Posterior) -> list[dict[str, Any]]:
     """Groups of near-duplicates that share an edge; empty without rows or without exact zeros."""
-    if not posterior.observed.table.n or posterior.inclusion.isna().to_numpy().any():
+    if not posterior.observed.table.n or posterior.inclusion.isna().to_numpy().all():
         return []
     found = posterior.groups().to_dict("records")
     return [row | {"variables": [str(name) for name in row["variables"]]} for row in found]
 
 
 def explained(posterior: Posterior) -> list[dict[str, Any]]:
-    """The explained variance (R2) of each query variable."""
-    return [row | {"query": str(row["query"])} for row in posterior.r2().reset_index().to_dict("records")]
+    """The explained variance (R2) of each query variable; rounding errors below zero are zero."""
+    table = posterior.r2().clip(lower=0.0).reset_index()
+    return [row | {"query": str(row["query"])} for row in table.to_dict("records")]
 
 
 def reproduction(posterior: Posterior) -> dict[str, Any]:
@@ -138,17 +154,21 @@ def reproduction(posterior: Posterior) -> dict[str, Any]:
 
 
 def call(posterior: Posterior) -> str:
-    """The call of :func:`estimate` that repeats the fit; empty for a prior that is not of this package."""
-    settings, query = posterior.settings, {"query": repr(posterior.query)}
+    """The call of :func:`estimate`, or of :func:`network`, that repeats the fit; empty for a foreign prior."""
+    settings = posterior.settings
     if settings.get("prior", {}).get("name") not in PRIORS:
         return ""
-    parts = {role: part(settings[role]) for role in ("prior", "solver") if role in settings}
+    function, question = ("estimate", {"query": repr(posterior.query)}) if posterior.variables else ("network", {})
+    if posterior.variables and "candidates" in settings:
+        question["candidates"] = repr(settings["candidates"]["asked"])
+    roles = ("prior", "solver") if posterior.variables else ("prior",)
+    parts = {role: part(settings[role]) for role in roles if role in settings}
     names = ("chains", "warmup", "draws", "thin")
     schedule = {name: repr(settings[name]) for name in names if name in settings}
     seed = {"seed": settings["seed"]} if "seed" in settings else {}
-    named = source(posterior) | query | parts | schedule | seed
+    named = source(posterior) | question | parts | schedule | seed
     lines = [f"    {name}={value}," if name else f"    {value}," for name, value in named.items()]
-    return "\n".join(["import markovblanket as mb", "", "posterior = mb.estimate(", *lines, ")"])
+    return "\n".join(["import markovblanket as mb", "", f"posterior = mb.{function}(", *lines, ")"])
 
 
 def source(posterior: Posterior) -> dict[str, str]:

@@ -1,12 +1,12 @@
 """Which edges are on the page, where its slider starts and ends, and the picture of the network at its places.
 
 The slider moves in whole per cent and has two meanings, between which a reader chooses. It is the least
-probability of inclusion (the credibility level if the prior has no exact zeros), or the largest expected false
-discovery rate. At every place the page shows the rows of ``edges(inclusion=...)`` or ``edges(level=...)``, or else
-of ``edges(fdr=...)``.
+probability of an edge (the credibility level if the prior has no exact zeros), or the largest expected false
+discovery rate. At every place the page shows the rows of ``edges(probability=...)`` or ``edges(level=...)``, or
+else of ``edges(fdr=...)``.
 
-The picture has nodes, lines, and a layout for each stage: a place of the slider at which nodes are moved, because
-many edges appear or disappear between two stages.
+The picture has nodes, lines, and stages: places of the slider at which the view changes, because many edges appear
+or disappear between two of them. In a blanket nodes move too; in a whole network each keeps its position.
 """
 
 from __future__ import annotations
@@ -16,19 +16,21 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from markovblanket.contracts import Array
 from markovblanket.plots import layout
-from markovblanket.plots.network import short
+from markovblanket.plots.network import short, strength, tentative
 from markovblanket.posterior import selection
+from markovblanket.posterior.edges import Positions, once
 from markovblanket.posterior.posterior import Posterior
 
 # More edges would make the page slow; the slider ends where there would be more.
 MOST_EDGES_ON_PAGE = 2000
-# The last place of the slider for the probability of inclusion or the credibility level, in per cent.
+# The last place of the slider for the probability or the credibility level, in per cent.
 LAST_PLACE = 99
 # The last place and the start of the slider for the false discovery rate, in per cent.
 LAST_RATE, START_RATE = 50, 10
@@ -45,19 +47,17 @@ PAGE_WIDTH = 1100.0
 # The slider -------------------------------------------------------------------------------------------------
 
 
-def usual(posterior: Posterior, rule: str) -> float:
+def usual(sure: Array, rule: str) -> float:
     """The threshold of the default rule, at which the slider starts, not always a whole number of per cent."""
-    if rule == "level":
-        return selection.DEFAULT_LEVEL
-    return selection.least_inclusion(posterior.inclusion.to_numpy())
+    return selection.DEFAULT_LEVEL if rule == "level" else selection.least_inclusion(sure)
 
 
 @dataclass(frozen=True, eq=False)
 class Slider:
-    """The slider for the probability of inclusion or the credibility level of single edges.
+    """The slider for the probability or the credibility level of single edges.
 
-    ``sure`` (query by variable) is what the rule compares with the threshold. ``usual`` is the threshold of the
-    default rule; it replaces the whole per cent nearest to it.
+    ``sure``, by pair, is what the rule compares with the threshold. ``usual`` is the threshold of the default
+    rule; it replaces the whole per cent nearest to it.
     """
 
     rule: str
@@ -68,13 +68,15 @@ class Slider:
 
     @classmethod
     def of(cls, posterior: Posterior) -> Slider:
-        """The slider of a posterior: by inclusion if the prior has exact zeros, else by credibility level."""
-        included = posterior.inclusion.to_numpy()
-        if np.isnan(included).any():
-            rule, sure, floor = "level", posterior.sign_probability.to_numpy(), 50
-        else:
-            rule, sure, floor = "inclusion", included, 1
-        whole = cls(rule, sure, floor, floor, usual(posterior, rule))
+        """The slider of a posterior: by probability if the prior has exact zeros, else by credibility level."""
+        frames = posterior.inclusion, posterior.sign_probability
+        known, sign = (frame.to_numpy()[pairs(posterior)] for frame in frames)
+        if np.isnan(known).all():
+            rule, sure, floor = "level", sign, 50
+        else:  # edges without a probability are selected by their signs, wherever the slider is
+            certain = selection.by_level(sign, selection.DEFAULT_LEVEL)
+            rule, sure, floor = "probability", np.where(np.isnan(known), certain, known), 1
+        whole = cls(rule, sure, floor, floor, usual(sign if rule == "level" else known, rule))
         least = next((k for k in range(floor, LAST_PLACE) if whole.at(k).sum() <= MOST_EDGES_ON_PAGE), LAST_PLACE)
         return cls(rule, sure, least, max(least, whole.usual_place), whole.usual)
 
@@ -88,7 +90,7 @@ class Slider:
         return self.usual if percent == self.usual_place else percent / 100
 
     def at(self, percent: int) -> selection.Mask:
-        """Which pairs pass at a place of the slider (query by variable)."""
+        """Which pairs pass at a place of the slider."""
         return self.passing(self.sure, percent)
 
     def shown(self, edges: pd.DataFrame, percent: int) -> selection.Mask:
@@ -97,8 +99,8 @@ class Slider:
 
     def passing(self, sure: Array, percent: int) -> selection.Mask:
         """Which of these values pass the rule at a place of the slider."""
-        by = selection.by_inclusion if self.rule == "inclusion" else selection.by_level
-        return by(sure, self.threshold(percent))
+        least = self.threshold(percent)
+        return sure >= least if self.rule == "probability" else selection.by_level(sure, least)
 
     def on_page(self) -> selection.Mask:
         """The pairs that pass at the least place of the slider; only the surest if those are too many."""
@@ -106,7 +108,7 @@ class Slider:
         return mask if mask.sum() <= MOST_EDGES_ON_PAGE else surest(self.sure, MOST_EDGES_ON_PAGE)
 
     def stages(self) -> list[int]:
-        """Places at which the picture is laid out anew, ascending."""
+        """Places at which the view of the picture changes, ascending."""
         return thinning(range(self.least, LAST_PLACE + 1), lambda k: int(self.at(k).sum()), self.start)
 
 
@@ -114,7 +116,7 @@ class Slider:
 class Share:
     """The slider for the expected false discovery rate of all edges shown.
 
-    ``enters`` (query by variable) is the place from which on a pair is selected.
+    ``enters``, by pair, is the place from which on a pair is selected; beyond the slider if it never is.
     """
 
     enters: npt.NDArray[np.intp]
@@ -124,9 +126,15 @@ class Share:
     @classmethod
     def of(cls, posterior: Posterior, others: selection.Mask) -> Share | None:
         """The slider up to where the page holds its edges and the ``others``; None if one per cent is too many."""
-        enters = entries(posterior.sign_probability.to_numpy())
-        fits = [k for k in range(1, LAST_RATE + 1) if np.sum(others | (enters <= k)) <= MOST_EDGES_ON_PAGE]
-        return cls(enters, fits[-1], min(fits[-1], START_RATE)) if fits else None
+        every, last = pairs(posterior), 0
+        enters = np.full(others.shape, LAST_RATE + 1)
+        for percent in range(1, LAST_RATE + 1):
+            chosen = posterior.selected(fdr=percent / 100).to_numpy()[every]
+            if np.sum(others | chosen) > MOST_EDGES_ON_PAGE:
+                break
+            enters[chosen & (enters > percent)] = percent
+            last = percent
+        return cls(enters, last, min(last, START_RATE)) if last else None
 
     def on_page(self) -> selection.Mask:
         """The pairs that are selected at the last place of the slider."""
@@ -137,29 +145,16 @@ class Share:
         return np.asarray(edges["enters"].to_numpy() <= percent)
 
     def stages(self) -> list[int]:
-        """Places at which the picture is laid out anew, ascending."""
+        """Places at which the view of the picture changes, ascending."""
         places = range(self.last, 0, -1)
         return thinning(places, lambda k: int(np.sum(self.enters <= k)), self.start)[::-1]
-
-
-def entries(probability: Array) -> npt.NDArray[np.intp]:
-    """The least whole per cent at which ``edges(fdr=...)`` selects a pair; beyond the slider if it never does.
-
-    The rule takes pairs in one order, the surest first, so only as many as a page holds are examined.
-    """
-    found = np.full(probability.shape, LAST_RATE + 1)
-    near = surest(probability, MOST_EDGES_ON_PAGE + 1)
-    for percent in range(LAST_RATE, 0, -1):
-        chosen = selection.by_false_sign_rate(probability[near], percent / 100)
-        found[near] = np.where(chosen, percent, found[near])
-    return found
 
 
 def surest(sure: Array, most: int) -> selection.Mask:
     """A mask of the surest pairs, at most so many; among equals, those that come first."""
     mask = np.zeros(sure.size, dtype=bool)
-    mask[np.argsort(1.0 - sure, axis=None, kind="stable")[:most]] = True
-    return mask.reshape(sure.shape)
+    mask[np.argsort(1.0 - sure, kind="stable")[:most]] = True
+    return mask
 
 
 def thinning(places: Iterable[int], count: Callable[[int], int], start: int) -> list[int]:
@@ -174,44 +169,48 @@ def thinning(places: Iterable[int], count: Callable[[int], int], start: int) -> 
 
 def edges_on_page(posterior: Posterior, slider: Slider, share: Share | None) -> pd.DataFrame:
     """The table of edges, surest first, with ``sure`` and ``enters``, which the sliders compare."""
-    inside = slider.on_page()
-    i, j = np.nonzero(inside if share is None else inside | share.on_page())
-    edges = posterior.edges_at(i, j)
-    where = positions(posterior, edges)
+    inside = slider.on_page() if share is None else slider.on_page() | share.on_page()
+    i, k = (part[inside] for part in pairs(posterior))
+    edges = posterior.edges_at(i, k)
+    where = numbers_of_pairs(posterior, edges)
     enters = LAST_RATE + 1 if share is None else share.enters[where]
-    likely = {"inclusion": slider.sure[where]} if slider.rule == "inclusion" else {}
-    return edges.assign(sure=slider.sure[where], enters=enters, **likely)
+    return edges.assign(sure=slider.sure[where], enters=enters)
 
 
-def positions(posterior: Posterior, edges: pd.DataFrame) -> tuple[npt.NDArray[np.intp], ...]:
-    """The rows and columns of edges in a matrix (query by variable) like ``W12``."""
-    ends = (posterior.query, edges["query"]), (posterior.variables, edges["variable"])
-    places = (({name: k for k, name in enumerate(names)}, end) for names, end in ends)
-    return tuple(np.array([place[name] for name in end], dtype=np.intp) for place, end in places)
+def pairs(posterior: Posterior) -> tuple[Positions, Positions]:
+    """The positions of every pair once, in matrices of the query by all variables."""
+    return once(np.ones(posterior.inclusion.shape))
+
+
+def numbers_of_pairs(posterior: Posterior, edges: pd.DataFrame) -> Positions:
+    """The number of each edge among all pairs."""
+    numbers = np.zeros(posterior.inclusion.shape, dtype=np.intp)
+    numbers[pairs(posterior)] = np.arange(len(pairs(posterior)[0]))
+    place = {name: k for k, name in enumerate(posterior.names)}
+    ends = ([place[name] for name in edges[end]] for end in ("query", "variable"))
+    return numbers[tuple(np.array(end, dtype=np.intp) for end in ends)]
 
 
 # The picture ------------------------------------------------------------------------------------------------
 
 
-def draw(
-    posterior: Posterior, slider: Slider, share: Share | None, edges: pd.DataFrame, inner: pd.DataFrame
-) -> dict[str, Any]:
-    """The picture: nodes (query first), lines (edges, then those among the query), and a layout per stage."""
-    names = [*posterior.query, *dict.fromkeys(edges["variable"])]
-    boxes = {name: box(short(name), k < len(posterior.query)) for k, name in enumerate(names)}
-    place = {name: k for k, name in enumerate(names)}
+def draw(posterior: Posterior, slider: Slider, share: Share | None, edges: pd.DataFrame) -> dict[str, Any]:
+    """The picture: nodes (query first), lines, and the stages of both sliders."""
+    red = posterior.query if posterior.variables else []
+    names = list(dict.fromkeys([*red, *edges[["query", "variable"]].to_numpy().ravel()]))
+    boxes = {name: box(short(name), k < len(red)) for k, name in enumerate(names)}
+    shown = slider.shown(edges, slider.start)
+    scene = Scene(names, len(red), boxes, None if red else fixed(names, edges[shown], boxes))
     stages, share_stages = (
-        [stage(posterior.query, edges[by.shown(edges, at)], at, boxes, place) for at in by.stages()] if by else []
-        for by in (slider, share)
+        [scene.stage(edges[by.shown(edges, at)], at) for at in by.stages()] if by else [] for by in (slider, share)
     )
     start = max((one for one in stages if one["place"] <= slider.start), key=lambda one: one["place"])
-    shown = slider.shown(edges, slider.start)
-    lines = pd.concat([edges, inner.rename(columns={"other": "variable"})], ignore_index=True)
-    ends = [(place[edge.query], place[edge.variable]) for edge in lines.itertuples()]
-    visible = {node for (pair, seen) in zip(ends, shown, strict=False) if seen for node in pair}
+    ends = scene.ends(edges)
+    visible = {node for (pair, seen) in zip(ends, shown, strict=True) if seen for node in pair}
+    drawn = zip(ends, strength(edges), tentative(edges), shown, strict=True)
     return {
-        "nodes": nodes(names, boxes, len(posterior.query), [start, *stages[::-1], *share_stages], visible),
-        "lines": [line(*row) for row in zip(ends, strength(lines), [*shown, *[True] * len(inner)], strict=True)],
+        "nodes": scene.nodes([start, *stages[::-1], *share_stages], visible),
+        "lines": [line(*row) for row in drawn],
         "stages": stages,
         "share_stages": share_stages,
         "view": start["view"],
@@ -219,56 +218,79 @@ def draw(
     }
 
 
-def stage(
-    query: list[Any],
-    seen: pd.DataFrame,
-    percent: int,
-    boxes: dict[Any, tuple[float, float]],
-    place: dict[Any, int],
-) -> dict[str, Any]:
-    """The layout at a place of the slider: positions of the nodes, and the view around them."""
-    neighbours = seen.groupby("variable", sort=False)["query"].agg(list).to_dict()
-    where = layout.place(query, neighbours, boxes)
-    centre = {place[name]: PIXELS_PER_INCH * np.array([x, -y]) for name, (x, y) in where.items()}
-    size = PIXELS_PER_INCH * np.array([boxes[name] for name in where])
-    at = {str(k): [round(float(x), 1), round(float(y), 1)] for k, (x, y) in centre.items()}
-    return {"place": percent, "at": at, "view": view(np.array(list(centre.values())), size)}
+def fixed(names: list[Any], edges: pd.DataFrame, boxes: dict[Any, tuple[float, float]]) -> dict[Any, Array]:
+    """Positions of all nodes of a whole network, by the edges that are shown first."""
+    graph = nx.Graph()
+    graph.add_nodes_from(names)
+    graph.add_edges_from(zip(edges["query"], edges["variable"], strict=True))
+    return layout.whole(graph, boxes)
 
 
-def view(centre: Array, size: Array) -> list[float]:
-    """Left, top, width and height of a view that holds all boxes."""
-    low, high = (centre - size / 2).min(axis=0) - VIEW_MARGIN, (centre + size / 2).max(axis=0) + VIEW_MARGIN
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """The nodes of the picture, the first ``red`` of them query variables.
+
+    ``where`` has their positions in a whole network; it is None for a blanket, whose layout depends on the edges.
+    """
+
+    names: list[Any]
+    red: int
+    boxes: dict[Any, tuple[float, float]]
+    where: dict[Any, Array] | None
+
+    @property
+    def number(self) -> dict[Any, int]:
+        """The number of each node."""
+        return {name: k for k, name in enumerate(self.names)}
+
+    def ends(self, edges: pd.DataFrame) -> list[tuple[int, int]]:
+        """The numbers of the nodes at both ends of each edge."""
+        number = self.number
+        return [(number[a], number[b]) for a, b in zip(edges["query"], edges["variable"], strict=True)]
+
+    def stage(self, seen: pd.DataFrame, percent: int) -> dict[str, Any]:
+        """The positions of nodes at a place of the slider, and the view around those that are seen."""
+        where = self._around_query(seen) if self.where is None else self.where
+        number = self.number
+        centre = {name: PIXELS_PER_INCH * np.array([x, -y]) for name, (x, y) in where.items()}
+        ends = {*seen["query"], *seen["variable"]}
+        inside = [name for name in where if self.where is None or name in ends]
+        at = {str(number[name]): [round(float(x), 1), round(float(y), 1)] for name, (x, y) in centre.items()}
+        return {"place": percent, "at": at, "view": view([(centre[name], self.boxes[name]) for name in inside])}
+
+    def _around_query(self, seen: pd.DataFrame) -> dict[Any, Array]:
+        """The layout of a blanket with these edges."""
+        query = self.names[: self.red]
+        outside = seen[~seen["variable"].isin(query)]
+        neighbours = outside.groupby("variable", sort=False)["query"].agg(list).to_dict()
+        return layout.place(query, neighbours, self.boxes)
+
+    def nodes(self, stages: list[dict[str, Any]], visible: set[int]) -> list[dict[str, Any]]:
+        """The nodes, each at its position in the first of the stages that has it; the first stage is the start."""
+        found = []
+        for k, name in enumerate(self.names):
+            x, y = next(one["at"][str(k)] for one in stages if str(k) in one["at"])
+            w, h = (round(PIXELS_PER_INCH * side, 1) for side in self.boxes[name])
+            known = {"number": k, "name": str(name), "short": short(name), "query": k < self.red}
+            found.append(known | {"out": k >= self.red and k not in visible, "x": x, "y": y, "w": w, "h": h})
+        return found
+
+
+def view(seen: list[tuple[Array, tuple[float, float]]]) -> list[float]:
+    """Left, top, width and height of a view that holds all boxes, given by their centres and sizes."""
+    centre = np.array([where for where, _ in seen]).reshape(-1, 2)
+    size = PIXELS_PER_INCH * np.array([box for _, box in seen]).reshape(-1, 2)
+    low = (centre - size / 2).min(axis=0, initial=np.inf if len(seen) else 0.0) - VIEW_MARGIN
+    high = (centre + size / 2).max(axis=0, initial=-np.inf if len(seen) else 0.0) + VIEW_MARGIN
     whole = np.maximum(high - low, SMALLEST_VIEW)
     corner = (low + high - whole) / 2
     return [round(float(value), 1) for value in (*corner, *whole)]
 
 
-def nodes(
-    names: list[Any],
-    boxes: dict[Any, tuple[float, float]],
-    p: int,
-    stages: list[dict[str, Any]],
-    visible: set[int],
-) -> list[dict[str, Any]]:
-    """The nodes, each at its position in the first of the stages that has it; the first stage is the start."""
-    found = []
-    for k, name in enumerate(names):
-        x, y = next(one["at"][str(k)] for one in stages if str(k) in one["at"])
-        w, h = (round(PIXELS_PER_INCH * side, 1) for side in boxes[name])
-        known = {"number": k, "name": str(name), "short": short(name), "query": k < p}
-        found.append(known | {"out": k >= p and k not in visible, "x": x, "y": y, "w": w, "h": h})
-    return found
-
-
-def line(ends: tuple[int, int], strength: float, shown: bool) -> dict[str, Any]:
+def line(ends: tuple[int, int], strength: float, tentative: bool, shown: bool) -> dict[str, Any]:
     """A line between two nodes; its sign is that of the partial correlation."""
-    return {"ends": ends, "positive": strength > 0, "width": round(1.2 + 4.5 * abs(strength), 2), "out": not shown}
-
-
-def strength(edges: pd.DataFrame) -> Array:
-    """The weights relative to the largest, with the sign of the partial correlation."""
-    weight = edges["weight"].to_numpy(dtype=float)
-    return -weight / max(float(np.abs(weight).max(initial=0.0)), np.finfo(float).tiny)
+    width = round(1.2 + 4.5 * abs(strength), 2)
+    return {"ends": ends, "positive": strength > 0, "width": width, "tentative": tentative, "out": not shown}
 
 
 def box(text: str, is_query: bool) -> tuple[float, float]:

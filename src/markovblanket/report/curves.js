@@ -22,7 +22,7 @@ const drawCurves = (() => {
   function density({ density: { zero, from, to, curve } }) {
     const ends = zero ? [from, to, 0] : [from, to];
     const x = curve ? across(Math.min(...ends), Math.max(...ends)) : across(-1, 1), y = upwards(0, 1, 16);
-    const [made, svg] = figure("Density of the weight", x, null);
+    const [made, svg] = figure("Density of the partial correlation", x, null);
     const points = within(curve, 0, 1 - zero).map((v, i, all) => [x(from + ((to - from) * i) / (all.length - 1)), y(v)]);
     svg.append("path").attr("class", "area").attr("d", d3.area().y0(y(0))(points));
     svg.append("path").attr("class", "curve").attr("d", d3.line()(points));
@@ -45,7 +45,7 @@ const drawCurves = (() => {
 
   function trace({ range: [low, high], draws, every, trace: coded }, colours) {
     const pad = low === high ? 1 : 0, x = across(0, draws), y = upwards(low - pad, high + pad).nice();
-    const [made, svg] = figure("Trace: weight, draw by draw, a colour per chain", x, y);
+    const [made, svg] = figure("Trace, draw by draw, a colour per chain", x, y);
     chains(svg, coded.map((chain) => within(chain, low, high)), colours, (i) => x(i * every), y);
     return made;
   }

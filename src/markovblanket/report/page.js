@@ -9,13 +9,12 @@
   const all = (selector) => Array.from(document.querySelectorAll(selector));
   document.documentElement.classList.remove("nojs");
 
-  const count = data.sure.length; // edges from here on are among the query variables, and always shown
   const slider = byId("slider"), search = byId("search"), network = byId("network");
   const lines = all("#lines > g"), body = document.querySelector("#edges tbody");
   const nodes = all("#nodes > g").sort((a, b) => a.dataset.node - b.dataset.node); // the query is drawn last, on top
-  const rows = Array.from(body.rows), innerRows = all("#inner tbody tr");
-  const rowOf = (k) => (k < count ? rows[k] : innerRows[k - count]);
+  const rows = Array.from(body.rows), headers = all("#edges thead th");
   const ends = data.ends, edges = data.edges;
+  if (edges.bayes_factor) edges.bayes_factor = edges.bayes_factor.map((value) => (value === "inf" ? Infinity : value));
   const words = data.names.map((name) => name.toLowerCase());
   // Two meanings of the slider: how sure each edge must be, and the false discovery rate of all.
   const meanings = {
@@ -30,11 +29,11 @@
 
   // The default rule takes the place of the whole number nearest to it.
   const threshold = () => (Number(slider.value) === data.usual.place ? data.usual.threshold : Number(slider.value) / 100);
-  const sureEnough = (k, least) => (data.rule === "inclusion" ? data.sure[k] >= least : data.sure[k] > (1 + least) / 2);
+  const sureEnough = (k, least) => (data.rule === "probability" ? data.sure[k] >= least : data.sure[k] > (1 + least) / 2);
   const passes = (k) => (meaning === "share" ? data.enters[k] <= Number(slider.value) : sureEnough(k, threshold()));
   const found = (k, text) => ends[k].some((end) => words[end].includes(text));
-  // The probability that an edge is wrong: that it is absent, or (by false discovery rate) has the other sign.
-  const wrong = (k) => 1 - (meaning === "share" ? edges.sign_probability[k] : data.sure[k]);
+  // The probability that an edge is wrong: that it is absent or, without exact zeros, has the other sign.
+  const wrong = (k) => 1 - data.sure[k];
 
   function mean(next) {
     meanings[meaning].value = slider.value;
@@ -50,13 +49,13 @@
     const seen = new Set(), matched = new Set();
     let passing = 0, matching = 0, errors = 0;
     ends.forEach((pair, k) => {
-      const inside = k >= count || passes(k), hit = inside && (text === "" || found(k, text));
+      const inside = passes(k), hit = inside && (text === "" || found(k, text));
       lines[k].classList.toggle("out", !inside);
       lines[k].classList.toggle("faint", inside && !hit);
-      if (k < count) rows[k].classList.toggle("out", !hit);
+      rows[k].classList.toggle("out", !hit);
       if (inside) pair.forEach((end) => seen.add(end));
       if (hit) pair.forEach((end) => matched.add(end));
-      if (inside && k < count) { passing += 1; errors += wrong(k); if (hit) matching += 1; }
+      if (inside) { passing += 1; errors += wrong(k); if (hit) matching += 1; }
     });
     nodes.forEach((node, i) => {
       const isQuery = node.classList.contains("query");
@@ -78,9 +77,9 @@
     slider.setAttribute("aria-valuetext", `${percent}, ${passing} ${plural}`);
     const strong = document.createElement("b");
     strong.textContent = text ? `${matching} of ${passing} ${plural}` : `${passing.toLocaleString("en")} ${plural}`;
-    const there = data.rule === "inclusion", byShare = meaning === "share";
+    const there = data.rule === "probability", byShare = meaning === "share";
     const kind = byShare ? `with an expected false ${there ? "discovery" : "sign"} rate of at most` : there ? "with a probability of at least" : "at credibility level";
-    const call = !there ? "to have the other sign" : byShare ? "to be absent, or to have the other sign" : "to be absent";
+    const call = there ? "to be absent" : "to have the other sign";
     const few = errors < 0.05 ? "Fewer than 0.1" : `About ${errors.toFixed(errors < 10 ? 1 : 0)}`;
     const expected = passing ? ` ${few} of them can be expected ${call}.` : "";
     byId("count").replaceChildren(strong, ` ${kind} ${percent}${text ? ", with this name" : ""}.${text ? "" : expected}`);
@@ -176,7 +175,7 @@
     byId("drawer-title").textContent = `${a} ~ ${b}`;
     byId("drawer-words").textContent = inWords(k, a, b);
     byId("plots").replaceChildren(...curves(k));
-    lines[k].classList.add("chosen"); rowOf(k).classList.add("chosen");
+    lines[k].classList.add("chosen"); rows[k].classList.add("chosen");
     document.body.classList.add("opened");
     byId("drawer").hidden = false;
     byId("drawer").focus({ preventScroll: true });
@@ -186,20 +185,20 @@
 
   function close() {
     if (chosen === null) return;
-    lines[chosen].classList.remove("chosen"); rowOf(chosen).classList.remove("chosen");
+    lines[chosen].classList.remove("chosen"); rows[chosen].classList.remove("chosen");
     document.body.classList.remove("opened");
     byId("drawer").hidden = true;
     if (opener) opener.focus({ preventScroll: true });
     chosen = opener = null;
   }
 
-  // Numbers as the table has them: its cells are edge, partial, P(edge) if there is one, P(sign), weight, interval.
+  // Numbers as the table has them.
   function inWords(k, a, b) {
-    const cells = Array.from(rowOf(k).cells, (cell) => cell.textContent.trim()), more = k < count && data.rule === "inclusion" ? 1 : 0;
+    const cell = (name) => rows[k].cells[headers.findIndex((header) => header.dataset.by === name)].textContent.trim();
     const sense = edges.partial_correlation[k] > 0 ? `higher ${b} goes with higher ${a}` : `higher ${b} goes with lower ${a}`;
-    const there = more ? ` Probability that there is an edge: ${cells[2]}.` : "";
-    return `Partial correlation ${cells[1]}: all else being equal, ${sense}.${there} Probability of this sign: ${cells[2 + more]}.` +
-      ` Weight ${cells[3 + more]}, 95 % interval ${cells[4 + more]}.`;
+    const size = `${cell("partial_correlation")} (95 % interval ${cell("lower")}): all else being equal, ${sense}.`;
+    if (data.rule !== "probability") return `Partial correlation ${size} Probability of this sign: ${cell("sign_probability")}.`;
+    return `Probability that the edge is present: ${cell("probability")}. Partial correlation, if it is: ${size}`;
   }
 
   function curves(k) {
@@ -212,18 +211,19 @@
   // The table ------------------------------------------------------------------------------------------------------
 
   function sortBy(header) {
-    const by = header.dataset.by, was = header.getAttribute("aria-sort");
-    const down = was ? was === "ascending" : by !== "name" && by !== "rhat";
-    const key = (k) => (by === "name" ? rows[k].cells[0].textContent.trim() : by === "partial_correlation" ? Math.abs(edges[by][k]) : edges[by][k]);
+    const by = header.dataset.by, was = header.getAttribute("aria-sort"), text = by === "query" || by === "variable";
+    const down = was ? was === "ascending" : !text && by !== "rhat";
+    const place = headers.indexOf(header);
+    const key = (k) => (text ? rows[k].cells[place].textContent.trim() : by === "partial_correlation" ? Math.abs(edges[by][k]) : edges[by][k]);
     const compare = (a, b) => (a === b ? 0 : a === null ? 1 : b === null ? -1 : (a < b ? -1 : 1) * (down ? -1 : 1));
     const order = rows.map((_, k) => k).sort((a, b) => compare(key(a), key(b)) || a - b);
-    all("#edges thead th").forEach((other) => other.removeAttribute("aria-sort"));
+    headers.forEach((other) => other.removeAttribute("aria-sort"));
     header.setAttribute("aria-sort", down ? "descending" : "ascending");
     body.append(...order.map((k) => rows[k]));
   }
 
   function makeSortable() {
-    for (const header of all("#edges thead th[data-by]")) {
+    for (const header of headers.filter((one) => one.dataset.by)) {
       const button = document.createElement("button");
       button.type = "button";
       button.append(...header.childNodes);
@@ -259,12 +259,10 @@
     search.value = same ? "" : data.names[i];
     update();
   }));
-  for (const table of all("#edges, #inner")) {
-    table.addEventListener("click", (event) => {
-      const row = event.target.closest("tbody tr");
-      if (row) open(Number(row.dataset.edge), row.querySelector("button"));
-    });
-  }
+  byId("edges").addEventListener("click", (event) => {
+    const row = event.target.closest("tbody tr");
+    if (row) open(Number(row.dataset.edge), row.querySelector("button"));
+  });
   makeSortable();
   makeZoomable();
   update();

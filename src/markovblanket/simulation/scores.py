@@ -52,7 +52,8 @@ def score(truth: pd.DataFrame, edges: pd.DataFrame) -> Score:
     truth : pandas.DataFrame
         `Simulated.truth` or `Simulated.query_edges`: every pair, with weight 0 where there is no edge.
     edges : pandas.DataFrame
-        Columns ``query, variable, weight``, with a row for each inferred edge and no others.
+        Columns ``query``, ``variable``, and ``partial_correlation``, as of :meth:`Posterior.edges`, or ``weight``,
+        an entry of the precision matrix, which has the opposite sign; a row for each inferred edge and no others.
 
     Returns
     -------
@@ -78,7 +79,9 @@ def score(truth: pd.DataFrame, edges: pd.DataFrame) -> Score:
 
 
 def _weights(frame: pd.DataFrame, role: str) -> pd.Series[float]:
-    """Return weights by pair; refuse repeated pairs and missing weights."""
+    """Return weights by pair, or negative partial correlations; refuse repeated pairs and missing weights."""
+    if "weight" not in frame and "partial_correlation" in frame:
+        frame = frame.assign(weight=-frame["partial_correlation"])
     lacking = sorted({"query", "variable", "weight"}.difference(frame.columns))
     require(not lacking, f"{role} lacks the columns {lacking}")
     weight = frame.set_index(["query", "variable"])["weight"].astype(float)

@@ -9,8 +9,8 @@ from scipy import stats
 from markovblanket.contracts import ChainState
 from markovblanket.model.copula import _cut_points, _margins
 from markovblanket.model.copula._margins import Gaps, Levels
-from markovblanket.model.copula.latent import Copula
-from markovblanket.model.scatter import rest_degrees, rest_ridge
+from markovblanket.model.copula.latent import Copula, centred
+from markovblanket.model.rest_prior import RestPrior
 from markovblanket.variates import wishart
 
 SHAPES = {
@@ -23,8 +23,9 @@ SHAPES = {
 
 
 def copula(n, p, q, moving, queries=()):
-    """Moving columns without any observation."""
-    X, empty = np.random.default_rng([n, p, q]).standard_normal((n, p + q)), Gaps(np.arange(n))
+    """Moving columns without any observation, far from zero; all others are centred."""
+    X, empty = centred(np.random.default_rng([n, p, q]).standard_normal((n, p + q))), Gaps(np.arange(n))
+    X[:, [*queries, *(p + k for k in moving)]] += 1.5
     return Copula(X[:, :p], X[:, p:], dict.fromkeys(queries, empty), dict.fromkeys(moving, empty), collapsed=False)
 
 
@@ -34,12 +35,13 @@ def test_the_scatter_is_that_of_the_columns(shape):
     columns = source.start()
     columns.X2[:, shape[3]] += 1.0  # the fixed part was worked out for other values of these
     scatter = source.scatter(columns)
-    X1, X2 = columns.X1, columns.X2
+    X1, X2 = centred(columns.X1), centred(columns.X2)
+    assert scatter.n == len(X1) - 1
     np.testing.assert_allclose(scatter.F.T @ scatter.F, X2.T @ X2, atol=1e-11)
-    np.testing.assert_allclose(scatter.S12, X1.T @ X2)
+    np.testing.assert_allclose(scatter.S12, X1.T @ X2, atol=1e-12)
     np.testing.assert_allclose(scatter.B, X1.T @ X1 + np.eye(shape[1]))
     assert len(scatter.F) <= min(X2.shape)
-    expected = np.diag(np.linalg.inv(X2.T @ X2 + rest_ridge(shape[0], shape[2]) * np.eye(shape[2])))
+    expected = np.diag(np.linalg.inv(X2.T @ X2 + source.rest_prior.ridge * np.eye(shape[2])))
     np.testing.assert_allclose(scatter.inverse_diagonal, expected, rtol=1e-9)
 
 
@@ -70,6 +72,8 @@ def test_every_column_is_drawn_given_all_the_others_as_they_stand(shape, monkeyp
     X, rng = np.column_stack([source.X1, source.X2]), np.random.default_rng(0)
     for j in [*source.query, *(p + k for k in source.rest)]:
         mean, sd = conditional(X, W, j)
+        intercept = (X[:, j] - mean).mean() + sd * rng.standard_normal() / np.sqrt(len(X))
+        mean = mean + intercept
         X[:, j] = mean + sd * rng.standard_normal(len(X))
     np.testing.assert_allclose(np.column_stack([after.X1, after.X2]), X, rtol=1e-9, atol=1e-9)
 
@@ -88,8 +92,9 @@ def test_the_rows_of_w22_have_the_law_of_the_whole_wishart(shape):
     """Against brute force, a q x q draw; Kolmogorov-Smirnov at 1e-7 for each of six functionals."""
     n, _, q, moving = shape
     source, rng = copula(*shape), np.random.default_rng(7)
+    X2 = centred(source.X2)
     fixed = [k for k in range(q) if k not in moving]
-    A = source.X2.T @ source.X2 + rest_ridge(n, q) * np.eye(q)
+    A = X2.T @ X2 + source.rest_prior.ridge * np.eye(q)
 
     def functionals(W_JJ, cross):
         return (
@@ -104,8 +109,8 @@ def test_the_rows_of_w22_have_the_law_of_the_whole_wishart(shape):
     ours = [functionals(*source._draw_W22(rng, source.X2[:, moving])) for _ in range(3000)]
     brute = []
     for _ in range(3000):
-        W = wishart.draw(rng, rest_degrees(n, q), np.linalg.inv(A))
-        brute.append(functionals(W[np.ix_(moving, moving)], source.X2[:, fixed] @ W[np.ix_(fixed, moving)]))
+        W = wishart.draw(rng, source.rest_prior.degrees + n - 1, np.linalg.inv(A))
+        brute.append(functionals(W[np.ix_(moving, moving)], X2[:, fixed] @ W[np.ix_(fixed, moving)]))
     for one, other in zip(np.transpose(ours), np.transpose(brute), strict=True):
         if np.ptp(one) > 0:
             assert stats.ks_2samp(one, other).pvalue > 1e-7
@@ -129,7 +134,7 @@ def test_gaps_move_and_nothing_else_does():
 
 
 @pytest.mark.parametrize("levels", [2, 3, 7, 40])
-def test_levels_keep_their_order_and_the_column_its_scale(levels):
+def test_levels_keep_their_order_and_the_column_its_mean_and_scale(levels):
     rng = np.random.default_rng(levels)
     codes = np.concatenate([np.arange(levels), rng.integers(-1, levels, 60)])
     x = stats.norm.ppf((codes + 1.5) / (levels + 1)) * 1.0
@@ -138,6 +143,7 @@ def test_levels_keep_their_order_and_the_column_its_scale(levels):
     for _ in range(50):
         x = draw(rng, x, 0.5 * rng.standard_normal(len(x)), 0.8, margin)
         assert np.mean(x**2) == pytest.approx(1.0)
+        assert np.mean(x) == pytest.approx(0.0, abs=1e-12)
         tops = [x[codes == level].max() for level in range(levels)]
         bottoms = [x[codes == level].min() for level in range(levels)]
         assert all(top < bottom for top, bottom in zip(tops[:-1], bottoms[1:], strict=True))
@@ -180,7 +186,7 @@ def test_the_law_of_ordered_cells():
         assert stats.ks_2samp(column, expected).pvalue > 1e-7
 
 
-def test_a_column_is_its_cells_then_its_cuts_then_its_scale():
+def test_a_column_is_its_cells_then_its_cuts_then_its_mean_and_scale():
     """Rows in any order, some missing, piece by piece with the same random numbers."""
     codes, mean = np.array([1, -1, 0, 2, 0, 1, -1, 2, 1]), np.linspace(-1, 1, 9)
     x = np.where(codes < 0, 0.5, codes - 1.0)
@@ -189,6 +195,7 @@ def test_a_column_is_its_cells_then_its_cuts_then_its_scale():
     expected[[1, 6]] = mean[[1, 6]] + 0.8 * rng.standard_normal(2)
     cells = _margins.draw_ordered(rng, x[rows], mean[rows], 0.8, edges)
     expected[rows] = _cut_points.move(rng, cells, mean[rows], 0.8, edges)
+    expected -= expected.mean()
     drawn = draw(np.random.default_rng(7), x, mean, 0.8, Levels(codes))
     np.testing.assert_allclose(drawn, expected / np.sqrt(np.mean(expected**2)), rtol=1e-12)
 
@@ -197,8 +204,8 @@ def test_a_column_is_its_cells_then_its_cuts_then_its_scale():
 def test_gaps_of_the_rest_move_freely_where_columns_are_many(collapsed):
     """With 20 rows and 80 columns: as far as their law is wide, but only with ``W22.1`` integrated out."""
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((20, 81))
-    source = Copula(X[:, :1], X[:, 1:], {}, {0: Gaps(np.arange(5))}, collapsed=collapsed)
+    X = centred(rng.standard_normal((20, 81)))
+    source = Copula(X[:, :1], X[:, 1:], {}, {0: Gaps(np.arange(5))}, RestPrior(81, 1.0), collapsed)
     state, kept = ChainState(np.eye(1), np.zeros((1, 80)), np.ones((1, 80)), {}, source.start()), []
     for _ in range(400):
         state = ChainState(state.W11, state.W12, state.T, {}, source.refresh(rng, state))

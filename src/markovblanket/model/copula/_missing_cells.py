@@ -10,8 +10,8 @@ was just drawn given the current columns, and nearly interpolates them. With ``W
 
 The query adds the factor ``exp(-x'b - c/2 x'x)`` with ``b = X1 w_j + X_-j W21_-j U w_j`` and ``c = w_j' U w_j``,
 ``w_j`` being column j of ``W12``. The missing cells of a column are drawn together. The means of the columns are
-integrated out, so that every vector here is centred: with ``C = I - 11'/n``, M is ``C (r I + C X_-j X_-j' C)^-1 C``,
-and the factor of the query is ``exp(-x'C b - c/2 x'C x)``.
+integrated out, so that every vector here is centred: with ``C = I - 11'/n``, M is
+``C (r I + C X_-j X_-j' C)^-1 C``, and the factor of the query is ``exp(-x'C b - c/2 x'C x)``.
 """
 
 from __future__ import annotations

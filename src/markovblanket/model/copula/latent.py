@@ -37,7 +37,6 @@ from markovblanket.model.copula._fixed_columns import Fixed, MovingScatter
 from markovblanket.model.copula._margins import (
     Gaps,
     Indices,
-    Levels,
     Margin,
     Moving,
     moving_column,

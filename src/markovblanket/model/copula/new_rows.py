@@ -147,16 +147,16 @@ def of_rest(
 
     ``W22.1`` is drawn given the columns, whose means are integrated out.
     """
-    X1, X2 = columns.X1, columns.X2
+    X1, X2 = columns.X1, _centred(columns.X2)
     K = np.setdiff1d(np.arange(X2.shape[1]), J)
     law = Completion(X2[:, K], K, J, prior.degrees + len(X2) - 1, prior.ridge)
     W_JJ, W_KJ = law.draw_precision(rng, X2[:, J])
     UW12 = np.linalg.solve(W11, W12[:, J])
     w = np.diag(W_JJ) + np.einsum("ij,ij->j", W12[:, J], UW12)
     Xw = X1 @ W12[:, J] + X2[:, J] @ W_JJ + X2[:, K] @ W_KJ + (X2 @ W12.T) @ UW12
-    return X2[:, J] - _centred(Xw / w), w**-0.5
+    return columns.X2[:, J] - _centred(Xw / w), w**-0.5
 
 
-def _centred(residuals: Array) -> Array:
-    """Return residuals less their means, because the intercept of every column is unknown."""
-    return residuals - residuals.mean(axis=0)
+def _centred(X: Array) -> Array:
+    """Return columns, or residuals, less their means, which are unknown."""
+    return X - X.mean(axis=0)
