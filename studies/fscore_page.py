@@ -266,7 +266,8 @@ ABOUT = {
 (weights uniform in [0.3, 1] with random signs, the diagonal large enough for positive definiteness), 10 of them
 the query. Where they are shown, the paper's priors and BGL run one chain of 300 + 700 sweeps, the paper's
 schedule; with a fixed rate they select by 85 % credible intervals, as the paper does. The paper's model is
-sparse between query and rest only, so most of its false edges here are among the query. *Own units* is the
+sparse between query and rest only, so it finds too many
+edges among the query. *Own units* is the
 Laplace prior on the scatter as it is. The paper's rate is 200, chosen to make precision and recall of its model
 about equal; which rate does so depends on the data and on their units. How strong the paper's hubs are and how
 large its diagonal is, the paper does not say, so its numbers cannot be set beside these one by one.""",
