@@ -111,6 +111,7 @@ def test_draws_on_disk_grow_as_well(clinic, rounds, tmp_path):
         np.testing.assert_array_equal(posterior.W12.values, known.W12.values.astype(np.float32))
 
 
+@pytest.mark.filterwarnings("ignore::markovblanket.ConvergenceWarning")
 def test_a_checkpoint_takes_no_other_word(clinic, tmp_path):
     mb.estimate(clinic.table, clinic.query, draws=400, **SHORT, checkpoint=tmp_path)
     with pytest.raises(ValueError, match=r"^draws='more': a whole number, or 'auto'$"):

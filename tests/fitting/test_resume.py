@@ -28,7 +28,7 @@ from markovblanket.chains import snapshots, zarr_store
 from markovblanket.chains.snapshots import Saver
 from markovblanket.fitting import run_folder
 from markovblanket.fitting.run_folder import RunFolder
-from markovblanket.model.sweep import Blanket
+from markovblanket.model.network_sweep import WidenedBlanket
 
 SCHEDULE = {"chains": 2, "warmup": 60, "draws": 40, "thin": 2}
 DATA = {
@@ -152,7 +152,7 @@ def test_what_a_killed_process_was_writing_is_removed(tmp_path):
 
 def test_an_interrupted_run_says_how_far_it_is_and_goes_on(tmp_path, monkeypatch):
     """Ctrl-C is acted on between two sweeps, and the chain of that moment is kept."""
-    folder, sweeps, sweep = tmp_path / "run", itertools.count(1), Blanket.sweep
+    folder, sweeps, sweep = tmp_path / "run", itertools.count(1), WidenedBlanket.sweep
 
     def interrupted(self, rng, state):
         if next(sweeps) == 130:
@@ -160,7 +160,7 @@ def test_an_interrupted_run_says_how_far_it_is_and_goes_on(tmp_path, monkeypatch
         return sweep(self, rng, state)
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores Ctrl-C
-    monkeypatch.setattr(Blanket, "sweep", interrupted)
+    monkeypatch.setattr(WidenedBlanket, "sweep", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fitted(checkpoint=folder)
     signal.signal(signal.SIGINT, before)

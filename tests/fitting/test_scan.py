@@ -153,9 +153,21 @@ def test_odd_questions_are_refused(made, queries, message):
         mb.scan(made.table, queries, **SHORT)
 
 
-def test_a_set_of_all_columns_leaves_nothing_to_connect(made):
-    with pytest.raises(ValueError, match=r"^every column is a query column"):
-        mb.scan(made.table, [list(made.table)], **SHORT)
+@pytest.mark.filterwarnings("ignore::markovblanket.ConvergenceWarning")
+def test_a_set_of_all_columns_is_the_whole_network(made):
+    found = mb.scan(made.table, [list(made.table)], **SHORT)
+    seed = int(found.fits["seed"][0])
+    whole = mb.network(made.table, keep="summary", progress=False, **SHORT | {"seed": seed})
+    edges = whole.edges()
+    assert len(edges) > 3
+    assert found.fits["edges"].tolist() == [len(edges)]
+    one, other = (table.set_index(["query", "variable"])["probability"] for table in (found.edges(), edges))
+    pd.testing.assert_series_equal(one.sort_index(), other.sort_index())
+
+
+def test_a_set_of_all_columns_needs_exact_zeros(made):
+    with pytest.raises(ValueError, match=r"^every column is a query column, and only the prior 'spike-slab'"):
+        mb.scan(made.table, [list(made.table)], prior="laplace", **SHORT)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from scipy import integrate, stats
 import markovblanket as mb
 from markovblanket.model.copula import new_rows
 from markovblanket.model.copula._margins import normal_scores
-from markovblanket.model.scatter import rest_degrees, rest_ridge
 from markovblanket.posterior.imputation import Imputed
 from markovblanket.posterior.observed import Observed
 from markovblanket.posterior.prediction import Fit
@@ -43,18 +42,22 @@ def pair(draws, levels_in_query):
 
 
 def test_probabilities_of_a_query_cell_are_exact():
-    """``y | x ~ N(-w12 x / w11, 1 / w11)``."""
-    exact = stats.norm.sf(CUT, -W_12 * X / W_11, W_11**-0.5)
+    """``y | x ~ N(mean(y) - w12 x / w11, 1 / w11)``, as the mean of x is zero."""
+    exact = stats.norm.sf(CUT, LATENT.mean() - W_12 * X / W_11, W_11**-0.5)
     assert np.ptp(exact) > 0.3
     np.testing.assert_allclose(pair(3, levels_in_query=True).probabilities["y"][1], exact, atol=1e-7)
 
 
-def exact_in_rest(x, degrees):
-    """``y | x ~ N(-w12 x / w22, 1 / w22)``, where ``w22 = v / (r + y'y) + w12^2 / w11`` with v chi-square."""
+def exact_in_rest(x, degrees, ridge):
+    """``y | x ~ N(mean(y) - w12 x / w22, 1 / w22)``; ``w22 = v / (r + c'c) + w12^2 / w11``, c is y less its mean.
+
+    And v is chi-square.
+    """
+    y = LATENT - LATENT.mean()
 
     def integrand(v):
-        w = v / (rest_ridge(N, 1) + LATENT @ LATENT) + W_12**2 / W_11
-        return stats.chi2.pdf(v, degrees) * stats.norm.sf(CUT, -W_12 * x / w, w**-0.5)
+        w = v / (ridge + y @ y) + W_12**2 / W_11
+        return stats.chi2.pdf(v, degrees) * stats.norm.sf(CUT, LATENT.mean() - W_12 * x / w, w**-0.5)
 
     return integrate.quad(integrand, 0, 200)[0]
 
@@ -65,11 +68,13 @@ def test_probabilities_of_a_cell_of_the_rest_are_exact():
     parts = [replace(whole, samples=whole.samples[k::20], seed=np.random.SeedSequence(k)) for k in range(20)]
     P = np.array([part.probabilities["y"][1] for part in parts])
 
+    prior = whole.observed.rest_prior
+
     def largest(degrees):
-        error = P.mean(axis=0) - [exact_in_rest(x, degrees) for x in X]
+        error = P.mean(axis=0) - [exact_in_rest(x, degrees, prior.ridge) for x in X]
         return np.abs(error / (P.std(axis=0, ddof=1) / np.sqrt(20))).max()
 
-    degrees = rest_degrees(N, 1)
+    degrees = prior.degrees + N - 1
     assert largest(degrees) < 8.5 < largest(degrees - 3)
 
 

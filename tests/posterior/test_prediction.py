@@ -11,7 +11,6 @@ from scipy import stats
 
 import markovblanket as mb
 from markovblanket.model.copula.new_rows import Completion
-from markovblanket.model.scatter import rest_degrees, rest_ridge
 from markovblanket.posterior.observed import Observed
 from markovblanket.posterior.prediction import Fit, _assemble
 from markovblanket.tables.columns import Column
@@ -262,7 +261,8 @@ def test_the_law_of_the_gaps_has_the_degrees_of_freedom_of_the_fit(posterior, mo
     monkeypatch.setattr(Completion, "draw_precision", draw_precision)
     posterior.predict(NEW, draws=3)
     assert NEW.isna().any().all()
-    assert heard == [(rest_degrees(N, 4), rest_ridge(N, 4), N, 4, 0)] * 3
+    prior = posterior.observed.rest_prior
+    assert heard == [(prior.degrees + N - 1, prior.ridge, N, 4, 0)] * 3
 
 
 @pytest.fixture(scope="module")

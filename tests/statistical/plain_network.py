@@ -172,6 +172,9 @@ def relocate(
     of_others = W12 * (np.arange(P) == i)[:, None] if flaw == "z without w" else W12
     regression = both_blocks(W11, of_others, scatter.S12, A, law, i)
     old = int(rng.choice(np.flatnonzero(y)))
+    if flaw == "z as it was":  # places of the other block are weighed as if the entry had not been lifted
+        stale = regression.Q[old] * y[old] * ((np.arange(len(y)) < P - 1) != (old < P - 1))
+        regression = regression._replace(linear=regression.linear - stale)
     y[old] = 0.0
     new = draw_place(rng, np.array([-np.inf if y[k] else regression.log_evidence(y, k) for k in range(len(y))]))
     if new == old:

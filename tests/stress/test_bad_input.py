@@ -252,10 +252,13 @@ SHAPES: dict[str, tuple[Callable[[], mb.Posterior], Answer]] = {
     "fewer rows than query columns": (ask(PLAIN[:3], list("abc")), names(*"abcd")),
     "fewer others than query columns": (ask(PLAIN, list("cab")), names(*"cabd")),
     "a row without any cell": (ask(GAP_ROW), lambda posterior: len(posterior.observed.table.rows) == N),
-    "every column in the query": (
-        ask(PLAIN, list("abcd")),
-        "every column is a query column: no variable is left to connect them to",
+    "every column in the query": (ask(PLAIN, list("cabd")), names(*"cabd")),
+    "every column in the query, the Laplace prior": (
+        ask(PLAIN, list("abcd"), prior="laplace"),
+        "every column is a query column, and only the prior 'spike-slab' estimates a whole network: "
+        "choose that, or fewer query columns",
     ),
+    "one column": (ask(PLAIN[["a"]]), "there is only one variable: a network needs at least two"),
     "duplicate labels of rows": (ask(PLAIN.set_index(np.zeros(N, dtype=int))), found("b")),
     "labels of rows in two parts": (ask(PLAIN.set_index([k // 2, k % 2])), found("b")),
     "names in two parts": (
@@ -339,7 +342,10 @@ NAMES: dict[str, tuple[Callable[[], mb.Posterior], Answer]] = {
         "query 0.0: name columns by their names, or by position in an array",
     ),
     "a position from the end": (ask(X, -1), "query -1 is not a column of the table; did you mean 1?"),
-    "no query": (ask(PLAIN, None), "query is missing: name the variables of interest"),
+    "no query": (
+        ask(PLAIN, None),
+        "query is missing: name the variables of interest; markovblanket.network takes them all",
+    ),
     "an empty query": (ask(PLAIN, []), "query is empty: name at least one column to ask about"),
 }
 
@@ -378,7 +384,7 @@ SCATTERS: dict[str, tuple[Callable[[], mb.Posterior], Answer]] = {
     "ragged": (scatter([[1, 2], [3]]), f"{NOT_SQUARE} rows of different lengths"),
     "not square": (scatter(np.eye(3)[:2]), f"{NOT_SQUARE} shape (2, 3)"),
     "empty": (scatter(np.empty((0, 0))), f"{NOT_SQUARE} shape (0, 0)"),
-    "one variable": (scatter([[1.0]]), "every column is a query column: no variable is left to connect them to"),
+    "one variable": (scatter([[1.0]]), "there is only one variable: a network needs at least two"),
     "rows in another order": (
         scatter(pd.DataFrame(S, index=list("dcba"), columns=list("abcd")), query="a"),
         "the scatter matrix has its rows in another order than its columns; use the same order for both",

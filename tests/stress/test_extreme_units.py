@@ -52,7 +52,7 @@ def test_a_scatter_in_any_units_is_kept_to_rounding(spread):
     unit = np.outer(units, units)
     np.testing.assert_allclose((scatter.F.T @ scatter.F) / unit[2:, 2:], S[2:, 2:] / unit[2:, 2:], rtol=1e-12)
     np.testing.assert_allclose((scatter.Y @ scatter.F) / unit[:2, 2:], S[:2, 2:] / unit[:2, 2:], rtol=1e-12)
-    A = S[2:, 2:] + 50 / 12 * np.eye(6)
+    A = S[2:, 2:] + scatter.rest_prior.ridge * np.eye(6)
     scale = np.sqrt(np.diag(A))
     exact = np.diag(np.linalg.inv(A / np.outer(scale, scale))) / scale**2
     np.testing.assert_allclose(scatter.inverse_diagonal, exact, rtol=1e-12)

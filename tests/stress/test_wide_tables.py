@@ -10,7 +10,7 @@ import pytest
 from markovblanket.fitting.data import from_mixed_table, from_table
 from markovblanket.model.copula._margins import normal_scores
 from markovblanket.model.copula.latent import Copula
-from markovblanket.model.scatter import _rotated, from_columns
+from markovblanket.model.scatter import rotated, from_columns
 from markovblanket.tables.columns import NUMBERS_PER_CHUNK, Column, spans
 from markovblanket.tables.table import read_mixed
 
@@ -61,12 +61,12 @@ def test_the_factor_takes_one_table(X):
 
 
 def test_the_largest_entry_decides_the_sign_wherever_it_is(X):
-    F = _rotated(X[:, P:])
+    F = rotated(X[:, P:])
     for column in (0, Q - 1):
         largest = np.abs(F[:, column]).argmax()
         G = F.copy(order="F")
         G[largest, column] = -1e4  # so large that it is the largest of its row after the rotation
-        H = _rotated(G)
+        H = rotated(G)
         assert H[:, column].max() > 9e3
         assert (H.max(axis=1) >= -H.min(axis=1)).all()
 
@@ -74,8 +74,9 @@ def test_the_largest_entry_decides_the_sign_wherever_it_is(X):
 def test_the_inverse_diagonal_takes_no_table(X):
     scatter = from_columns(X[:, :P], X[:, P:])
     most, diagonal = peak(lambda: scatter.inverse_diagonal, X)
-    inverse = np.linalg.inv(np.eye(N) + X[:, P:] @ X[:, P:].T)  # (I + X'X)^-1 = I - X' (I + X X')^-1 X
-    expected = 1.0 - np.einsum("ij,ij->j", X[:, P:], inverse @ X[:, P:])
+    r = scatter.rest_prior.ridge
+    inverse = np.linalg.inv(r * np.eye(N) + X[:, P:] @ X[:, P:].T)  # (r I + X'X)^-1 = (I - X' (r I + X X')^-1 X) / r
+    expected = (1.0 - np.einsum("ij,ij->j", X[:, P:], inverse @ X[:, P:])) / r
     np.testing.assert_allclose(diagonal, expected, rtol=1e-9)
     assert most < 0.3, most
 

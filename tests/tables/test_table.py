@@ -49,7 +49,6 @@ REFUSED = {
     "position out of range": (np.eye(3), [3], "query 3 is not a column"),
     "empty query": (frame(), [], "query is empty"),
     "repeated query": (frame(), ["a", "a"], "query names 'a' more than once"),
-    "nothing left": (frame(), ["a", "b", "c"], "no variable is left"),
     "duplicate names": (pd.DataFrame(np.eye(3), columns=["x", "x", "y"]), ["y"], "duplicate column names: 'x'"),
     "missing cells": (with_column(d=[1.0, np.nan, np.nan]), ["a"], "column 'd' has 2 missing"),
     "infinite cells": (with_column(d=[1.0, np.inf, 2.0]), ["a"], "column 'd' has infinite"),
@@ -65,6 +64,16 @@ REFUSED = {
 def test_refusals_name_the_column(table, query, message):
     with pytest.raises(ValueError, match=message):
         read(table, query)
+
+
+@pytest.mark.parametrize("reader", [read, read_mixed])
+def test_nothing_need_be_left_beside_the_query(reader):
+    """Then the whole network is asked for; the order is that of the question."""
+    made = reader(frame(), ["c", "a", "b"])
+    assert (made.query, made.rest) == (("c", "a", "b"), ())
+    if reader is read:
+        np.testing.assert_array_equal(made.X1, frame()[["c", "a", "b"]])
+        assert made.X2.shape == (3, 0)
 
 
 def test_what_is_no_table_is_a_type_error():

@@ -50,7 +50,7 @@ class Candidates:
 
     def sampler(self, problem: Problem, warmup: int) -> Sampler[Any] | Scouting:
         """Return what the chains run: the paper's block, or the widened one, perhaps after a scouting stage."""
-        self._refuse(problem)
+        self.require(problem)
         if not isinstance(problem.prior, SparsePrior) or (self.asked == 0 and problem.q):
             return Blanket(problem)
         if self._most(problem) >= problem.q:
@@ -79,9 +79,11 @@ class Candidates:
             return problem.q if small else max(LARGEST_BLOCK - problem.p, 0)
         return int(self.asked)
 
-    def _refuse(self, problem: Problem) -> None:
-        """Refuse candidates or a network under a prior without exact zeros, and networks that are too large."""
+    def require(self, problem: Problem) -> None:
+        """Refuse candidates or a network under a prior without exact zeros, and too small or large a network."""
         sparse = isinstance(problem.prior, SparsePrior)
+        if problem.p + problem.q < 2:
+            raise ValueError("there is only one variable: a network needs at least two")
         if not sparse and self.asked not in (0, AUTO):
             raise ValueError(
                 f"candidates={self.asked}: only the prior 'spike-slab', which has exact zeros, takes any"

@@ -141,6 +141,7 @@ def estimate(
     with one_thread:  # as in the chains: the last bits must not depend on the number of cores
         data = model_data(table, query, margins, kinds, scatter, n, names)
     problem = problem_of(data, *parts)
+    asked.require(problem)
     warm = asked.warmup(problem) if warmup == AUTO else warmup
     schedule, most = _schedules(warm, draws, thin, budget, checkpoint)
     keeping = decide(keep, named, (data.query, data.rest), chains, most)
