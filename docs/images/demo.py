@@ -1,4 +1,4 @@
-"""Draws ``demo.png``, the demo's true network and what is found in 300 rows of it: ``make demo``, then this with ``demo``."""
+"""Draws ``demo.png``, the truth of the demo and what it finds: ``make demo``, then this with ``demo``."""
 
 from __future__ import annotations
 
