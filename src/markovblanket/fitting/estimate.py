@@ -203,7 +203,7 @@ def network(
     Examples
     --------
     >>> import markovblanket as mb
-    >>> made = mb.simulate(rows=300, query=1, rest=7, density=0.4, seed=0)
+    >>> made = mb.simulate(rows=300, query=1, rest=7, density=0.3, seed=0)
     >>> posterior = mb.network(made.table, warmup=200, draws=500, seed=1)
     >>> posterior
     <Posterior: a network of 8 variables, 4 chains of 500 draws>

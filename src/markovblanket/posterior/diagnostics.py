@@ -38,8 +38,7 @@ class Diagnostics:
         What the kept sweeps cost, a row per counter: its mean, its largest value and in which chain that was.
         ``iterations`` of the solver, or the entries that a sweep without one (``SpikeSlab``) has changed;
         ``residual``, how far from the exact draw of ``W12`` the solver ended, in conditional standard deviations;
-        ``scale_factor`` of the joint move of ``W12`` with its scales; ``proposals`` of an edge to come, go or
-        change its place with a latent column, and ``rejections`` of these.
+        ``scale_factor`` of the joint move of ``W12`` with its scales.
     """
 
     table: pd.DataFrame
