@@ -31,7 +31,6 @@ from markovblanket.contracts import Array, ChainState, Draw, Problem, SweepInfo
 from markovblanket.fitting.data import model_data
 from markovblanket.model import sweep
 from markovblanket.model.copula._margins import Levels
-from markovblanket.model.scatter import rest_ridge
 from markovblanket.priors import SpikeSlab, spike_slab_sweep
 from markovblanket.solvers import Dual
 from memory import STATUS, kilobytes
@@ -44,7 +43,6 @@ LIMITS = {
     "inverse diagonal": 1e-10,
     "residuals": 1e-10,
     "unit columns": 1e-10,
-    "scale of hopping columns": 2.0,
     "cells out of order": 0,
     "cells changed": 0,
     "scales amiss": 0,
@@ -70,7 +68,7 @@ def invariants(problem: Problem, state: ChainState) -> dict[str, float]:
         scatter_of(np.hstack([X1, X2])),
         np.block([[scatter.S11, scatter.S12], [scatter.S12.T, scatter.F.T @ scatter.F]]),
     )
-    A = X2.T @ X2 + rest_ridge(*X2.shape) * np.eye(X2.shape[1])
+    A = scatter_of(X2) + scatter.rest_prior.ridge * np.eye(X2.shape[1])
     numbers = (state.W11, state.W12, state.T, X1, X2, np.array([*state.hyper.values()]))
     unit = np.sqrt(np.diag(state.W11))
     return {
@@ -85,27 +83,26 @@ def invariants(problem: Problem, state: ChainState) -> dict[str, float]:
 
 
 def scatter_of(X: Array) -> Array:
-    """From the columns themselves."""
+    """From the columns themselves, less their means."""
+    X = X - X.mean(axis=0)
     return X.T @ X
 
 
 def residual_drift(problem: Problem, state: ChainState, scatter: Any, U: Array) -> float:
     """``Y + U W12 F'`` as a sweep over the entries keeps it up to date, against the same worked out anew."""
-    odds, slab = problem.prior.zero_law(state.hyper)
+    rows = np.arange(len(U))
+    odds, slab = (np.full(len(rows), value) for value in problem.prior.zero_law(state.hyper))
     W21, R = state.W12.T.copy(), scatter.Y + U @ scatter.times_factor(state.W12)
-    given = np.ascontiguousarray(scatter.F.T), 1.0 + scatter.column_sizes, odds, slab, 3
+    given = np.ascontiguousarray(scatter.F.T), 1.0 + scatter.column_sizes, odds, slab, rows, 3
     spike_slab_sweep.sweep(np.random.default_rng(0), W21, U, R, *given)
     anew = scatter.Y + U @ W21.T @ scatter.F.T
     return float(np.abs(R - anew).max() / np.abs(anew).max())
 
 
 def cells(problem: Problem, state: ChainState) -> dict[str, float]:
-    """Observed cells where they must be: levels in their order and of mean square 1, all others as they were.
-
-    Columns of the query that hop are brought to mean square 1 before, not after: they stay near it.
-    """
+    """Observed cells where they must be: levels in order, of mean 0 and mean square 1, all others as they were."""
     latent, first = problem.latent, problem.latent.start()
-    order, unit, hopping, changed = 0, 0.0, 0.0, 0
+    order, unit, changed = 0, 0.0, 0
     for X, start, margins in (
         (state.columns.X1, first.X1, latent.query),
         (state.columns.X2, first.X2, latent.rest),
@@ -114,15 +111,12 @@ def cells(problem: Problem, state: ChainState) -> dict[str, float]:
             margin, x = margins.get(k), X[:, k]
             if isinstance(margin, Levels):
                 order += out_of_order(x, margin)
-                size = float(np.mean(x**2))
-                unit = max(unit, abs(size - 1)) if margins is latent.rest else unit
-                hopping = max(hopping, abs(np.log(size)))
+                unit = max(unit, abs(float(np.mean(x**2)) - 1), abs(float(np.mean(x))))
             else:
                 kept = np.ones(len(x), dtype=bool)
                 kept[[] if margin is None else margin.missing] = False
                 changed += int((x[kept] != start[kept, k]).sum())
-    counts = {"cells out of order": order, "cells changed": changed}
-    return {"unit columns": unit, "scale of hopping columns": hopping, **counts}
+    return {"unit columns": unit, "cells out of order": order, "cells changed": changed}
 
 
 def out_of_order(x: Array, margin: Levels) -> int:
@@ -164,9 +158,9 @@ class Watched:
         """As the sampler's."""
         return sweep.Blanket(self.problem).derive(rng, state, info)
 
-    def cross(self, state: ChainState) -> Array:
-        """``W12``."""
-        return state.W12
+    def partial_correlations(self, state: ChainState) -> Array:
+        """As the sampler's."""
+        return sweep.Blanket(self.problem).partial_correlations(state)
 
 
 def soak(problem: Problem, sweeps: int, every: int, draws: int = DRAWS) -> list[dict[str, float]]:

@@ -29,6 +29,7 @@ from markovblanket.chains.snapshots import Saver
 from markovblanket.fitting import run_folder
 from markovblanket.fitting.run_folder import RunFolder
 from markovblanket.model.network_sweep import WidenedBlanket
+from markovblanket.model.sweep import Blanket
 
 SCHEDULE = {"chains": 2, "warmup": 60, "draws": 40, "thin": 2}
 DATA = {
@@ -76,17 +77,24 @@ def in_a_child(work):
 
 
 @pytest.mark.parametrize(
-    ("kind", "keep", "prior"),
-    [("continuous", "draws", "laplace"), ("mixed", "draws", "spike-slab"), ("mixed", "summary", "spike-slab")],
+    ("kind", "keep", "options"),
+    [
+        ("continuous", "draws", {"prior": "laplace"}),
+        ("mixed", "draws", {}),
+        ("mixed", "summary", {}),
+        ("continuous", "draws", {"candidates": 3}),
+        ("mixed", "summary", {"candidates": 3}),
+    ],
 )
-def test_a_run_killed_at_random_moments_is_the_run_that_was_not(kind, keep, prior, tmp_path, monkeypatch):
-    """At least seven kills each, in both phases, of a real process that takes snapshots half of the time."""
+def test_a_run_killed_at_random_moments_is_the_run_that_was_not(kind, keep, options, tmp_path, monkeypatch):
+    """At least seven kills each, in every phase, of a real process that takes snapshots half of the time."""
     monkeypatch.setattr(run_folder, "SECONDS_BETWEEN_SNAPSHOTS", 0.0)
     monkeypatch.setattr(snapshots, "LEAST_INTERVAL_PER_SECOND_SPENT", 1.0)
-    options = {"keep": keep, "prior": prior, "warmup": 300, "draws": 150}
+    wanted = {"warmup", "sampling"} | ({"scouting"} if "candidates" in options else set())
+    options = {"keep": keep, "warmup": 300, "draws": 150, **options}
     whole, folder = fitted(kind, **options), tmp_path / "run"
     rng, phases, kills = np.random.default_rng(4), set(), 0
-    while kills < 7 or not {"warmup", "sampling"} <= phases:
+    while kills < 7 or not wanted <= phases:
         child = in_a_child(partial(fitted, kind, checkpoint=folder, **options))
         child.join(rng.uniform(0.05, 0.4))
         if child.is_alive():
@@ -99,6 +107,75 @@ def test_a_run_killed_at_random_moments_is_the_run_that_was_not(kind, keep, prio
             folder = tmp_path / f"run-{kills}"
     for again in (resumed(folder), loaded(folder), fitted(kind, checkpoint=folder, **options)):
         same(whole, again)
+
+
+# The sampler in whose n-th sweep a process kills itself | n | then, by chain: the phase and the sweeps done
+STAGES = [
+    (Blanket, 31, [("scouting", 30), ("waiting", 0)]),
+    (Blanket, 51, [("scouting", 60), ("scouting", 20)]),
+    (WidenedBlanket, 26, [("warmup", 85), ("scouting", 60)]),
+    (WidenedBlanket, 51, [("warmup", 120), ("warmup", 75)]),
+    (WidenedBlanket, 66, [("sampling", 140), ("warmup", 120)]),
+    (WidenedBlanket, 91, [("sampling", 200), ("sampling", 150)]),
+]
+
+
+@pytest.mark.parametrize("keep", ["draws", "summary", "path"])
+@pytest.mark.parametrize("kind", DATA)
+def test_a_run_killed_in_every_stage_is_the_run_that_was_not(kind, keep, tmp_path, monkeypatch):
+    """In every chain while scouting, warming up and sampling: six kills, and the numbers of a run without any."""
+    monkeypatch.setattr(run_folder, "SECONDS_BETWEEN_SNAPSHOTS", 0.0)
+    monkeypatch.setattr(snapshots, "LEAST_INTERVAL_PER_SECOND_SPENT", 0.0)
+    whole = fitted(kind, keep=tmp_path / "whole" if keep == "path" else keep, candidates=3)
+    options = {"keep": tmp_path / "draws" if keep == "path" else keep, "candidates": 3}
+    run, begin = tmp_path / "run", partial(fitted, kind, checkpoint=tmp_path / "run", **options)
+    for number, (sampler, sweeps, reached) in enumerate(STAGES):
+        child = in_a_child(
+            partial(killed_in_sweep, sampler, sweeps, partial(resumed, run) if number % 2 else begin)
+        )
+        child.join()
+        assert child.exitcode == -signal.SIGKILL
+        chains = mb.status(run).chains
+        assert list(zip(chains["phase"], chains["sweeps"], strict=True)) == reached
+    for again in (resumed(run), loaded(run), begin(), *([mb.load(tmp_path / "draws")] if keep == "path" else [])):
+        same(whole, again)
+        assert again.settings["candidates"] == whole.settings["candidates"]
+    assert 1 <= len(whole.settings["candidates"]["chosen"]) <= 3
+    assert mb.status(run).finished
+
+
+def killed_in_sweep(sampler, number, work):
+    """The process is gone before its sweep of that number is done."""
+    sweeps, sweep = itertools.count(1), sampler.sweep
+
+    def killing(self, rng, state):
+        if next(sweeps) == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return sweep(self, rng, state)
+
+    sampler.sweep = killing
+    work()
+
+
+def test_a_scouting_run_says_so(tmp_path):
+    """And what it is to do includes the iterations of scouting."""
+    work = partial(fitted, checkpoint=tmp_path / "run", candidates=3)
+    child = in_a_child(partial(killed_in_sweep, WidenedBlanket, 1, work))
+    child.join()
+    seen = mb.status(tmp_path / "run")
+    assert seen.chains["phase"].tolist() == ["scouting"] * 2
+    assert (seen.sweeps, seen.draws) == (60 + 60 + 80, 40)
+    assert seen.sentence == "stopped, 30% of all iterations done, 0 draws in every chain"
+    with pytest.raises(ValueError, match="cannot be read yet: stopped, 30% of all iterations done, 0 draws"):
+        mb.load(tmp_path / "run")
+
+
+def test_candidates_that_differ_are_refused(tmp_path):
+    fitted(checkpoint=tmp_path / "run", candidates=3)
+    with pytest.raises(
+        ValueError, match=r"has the checkpoint of another run: candidates\.asked is 3 there, 4 here"
+    ):
+        fitted(checkpoint=tmp_path / "run", candidates=4)
 
 
 def test_nor_does_it_matter_how_the_chains_are_spread(tmp_path):

@@ -43,7 +43,7 @@ def sampler_of(case: SmallCase, kind: Kind = Held) -> Sampler:
     X, candidates = case.X, np.arange(case.P - case.query)
     problem = Problem(scatter.from_columns(X[:, : case.query], X[:, case.query :]), SpikeSlab(), Dual())
     widened = WidenedBlanket.of(problem, candidates)
-    return kind(widened.problem, widened.p, widened.candidates, held(case))
+    return kind(*(getattr(widened, name) for name in WidenedBlanket.__slots__), held(case))
 
 
 def chain(rng: np.random.Generator, sampler: Sampler, sweeps: int) -> list[ChainState]:

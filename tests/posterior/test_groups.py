@@ -24,12 +24,16 @@ def table():
 
 @pytest.mark.parametrize("keep", ["draws", "summary"])
 def test_copies_share_an_edge_that_is_sure(table, keep):
+    """Groups count draws, and an inclusion is averaged: of 800 draws they differ by 0.018 at one sd, at most."""
     posterior = mb.estimate(table, ["y", "z"], keep=keep, **QUICK)
     group = posterior.groups().iloc[0]
     assert (group["query"], set(group["variables"])) == ("y", {"a", "b"})
     a, b = posterior.inclusion.loc["y", ["a", "b"]]
-    assert group["probability"] > 0.99 > 0.9 > group["likeliest"] == max(a, b)
-    assert group["probability"] <= a + b
+    assert group["probability"] > 0.99 > 0.9 > group["likeliest"]
+    assert group["likeliest"] == pytest.approx(max(a, b), abs=0.054)
+    shares = [(posterior.edge_draws("y", name) != 0).mean().item() for name in ("a", "b")]
+    assert group["likeliest"] == max(shares)
+    assert group["probability"] <= sum(shares)
     assert posterior.groups(similar=0.99999).empty
     assert posterior.groups(least=0.95).empty
 

@@ -95,11 +95,11 @@ def relocate_all(rng: Generator, law: Regression, w: Array, flaw: str = "") -> A
         if not 0 < edges < len(w) or (flaw == "places in order" and not w[k]):
             continue
         lifted = k if flaw == "places in order" else np.flatnonzero(w)[int(rng.random() * edges)]
-        w[lifted] = 0.0
+        old, w[lifted] = w[lifted], 0.0
         weight = np.array([-np.inf if w[k] else law.log_odds(w, k) for k in range(len(w))])
         weight -= law.odds if flaw == "relocated without prior odds" else 0.0
         k = draw_place(rng, weight)
-        w[k] = law.draw(rng, w, k)
+        w[k] = old if k == lifted else law.draw(rng, w, k)
     return w
 
 

@@ -53,7 +53,7 @@ class Candidates:
         self.require(problem)
         if not isinstance(problem.prior, SparsePrior) or (self.asked == 0 and problem.q):
             return Blanket(problem)
-        if self._most(problem) >= problem.q:
+        if self._takes_all(problem):
             return WidenedBlanket.of(problem, np.arange(problem.q))
         sweeps = min(SCOUTING_SWEEPS, max(warmup, LEAST_SCOUTING_SWEEPS))
         return Scouting(
@@ -72,12 +72,15 @@ class Candidates:
         )
         return QUICK_WARMUP if quick else WARMUP
 
-    def _most(self, problem: Problem) -> int:
-        """The largest number of candidates."""
+    def _takes_all(self, problem: Problem) -> bool:
+        """Whether all variables are in the block, and nothing is scouted: in a small table, or if asked for."""
         if isinstance(self.asked, str):
-            small = problem.p + problem.q <= SMALL_TABLE
-            return problem.q if small else max(LARGEST_BLOCK - problem.p, 0)
-        return int(self.asked)
+            return problem.p + problem.q <= SMALL_TABLE or not problem.q
+        return int(self.asked) >= problem.q
+
+    def _most(self, problem: Problem) -> int:
+        """The largest number of candidates that scouting may choose."""
+        return max(LARGEST_BLOCK - problem.p, 0) if isinstance(self.asked, str) else int(self.asked)
 
     def require(self, problem: Problem) -> None:
         """Refuse candidates or a network under a prior without exact zeros, and too small or large a network."""

@@ -107,7 +107,7 @@ def scan(
     >>> made = mb.simulate(rows=200, query=1, rest=5, density=0.4, seed=0)
     >>> found = mb.scan(made.table, seed=1, warmup=100, draws=300)
     >>> found
-    <Scan: 6 fits, 6 variables, 10 edges>
+    <Scan: 6 fits, 6 variables, 9 edges>
     >>> sorted(found.graph("and").neighbors("Q1")), made.blanket["Q1"]
     (['V3', 'V4'], ['V3', 'V4'])
     """

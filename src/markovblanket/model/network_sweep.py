@@ -14,6 +14,7 @@ every variable is in the block, this is the posterior of the whole network. A sw
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -149,7 +150,7 @@ class WidenedBlanket:
             return state.W12, 0
         kinds = np.where(np.arange(self.problem.p) < self.p, WITH_QUERY, WITHOUT_QUERY)
         U, rows = inverse(state.W11), self._visited(rng)
-        W12, info = draw_rows(rng, state.W12, U, scatter, -np.log(law.prior_against[kinds]), law.slab[kinds], rows)
+        W12, info = draw_rows(rng, state.W12, U, scatter, law.odds[kinds], law.slab[kinds], rows)
         return W12, info.iterations
 
     def _visited(self, rng: np.random.Generator) -> Indices:
@@ -176,8 +177,8 @@ class WidenedBlanket:
             for kind, (inclusion, slab) in names.items()
         }
         pairs = self._filled(laws)
-        against = np.array([(1.0 - inclusion) / inclusion for inclusion, _ in pairs])
-        return Law(scatter.B, float(scatter.n), self.p, against, np.array([slab for _, slab in pairs]))
+        odds = np.array([math.log(inclusion) - math.log1p(-inclusion) for inclusion, _ in pairs])
+        return Law(scatter.B, float(scatter.n), self.p, odds, np.array([slab for _, slab in pairs]))
 
     def _draw_hyper(self, rng: np.random.Generator, W11: Array, W12: Array) -> Hyper:
         """Draw inclusion probability and slab of each class of pairs, given its entries in both blocks."""

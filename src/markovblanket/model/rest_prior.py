@@ -33,10 +33,10 @@ class RestPrior:
     @classmethod
     def of_columns(cls, X2: Array) -> RestPrior:
         """Return the prior of largest marginal likelihood for columns, n x q, whose means are unknown."""
+        if not X2.size:  # nothing left outside, or a scatter matrix without rows
+            return cls.of_ridge(1.0, X2.shape[1])
         X = X2 - X2.mean(axis=0)
         n, q = X.shape
-        if not q:
-            return cls.of_ridge(1.0, 0)
         sizes = np.linalg.eigvalsh(X @ X.T if n <= q else X.T @ X)
         return cls.fitted(np.maximum(sizes, 0.0), q, n - 1)
 

@@ -104,6 +104,8 @@ class Posterior:
     def __repr__(self) -> str:
         sizes = self.draws.sizes
         variables = f"{sizes['query']} query and {sizes['variable']} other variables"
+        if not sizes["variable"]:
+            variables = f"a network of {sizes['query']} variables"
         kept = "" if self.streams is None else f", kept {edge_table.kept_where(self.draws)}"
         return f"<Posterior: {variables}, {sizes['chain']} chains of {sizes['draw']} draws{kept}>"
 
