@@ -2,7 +2,8 @@
 
 A small table is in the block as a whole, and nothing is scouted. Otherwise every chain begins with sweeps of the
 paper's block, which sees an edge from the query's end alone and costs little; the variables that are a neighbour
-of some query variable there with probability 0.05 or more become candidates, the same in all chains and for good.
+of some query variable there with probability 0.05 or more become candidates, and with them their near-duplicates,
+the same in all chains and for good.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from markovblanket.chains.run import SCOUTING, Scouting
 from markovblanket.chains.snapshots import Saver
 from markovblanket.chains.stores import Chain
 from markovblanket.chains.streaming import Moments
-from markovblanket.contracts import Indices, Problem, Sampler, SparsePrior
+from markovblanket.contracts import Array, Indices, Problem, Sampler, SparsePrior
 from markovblanket.model.network_sweep import WidenedBlanket
 from markovblanket.model.sweep import Blanket
 
@@ -27,6 +28,8 @@ SMALL_TABLE = 100
 LARGEST_BLOCK = 150
 # Candidates are a neighbour of some query variable with at least this probability while scouting.
 LEAST_INCLUSION = 0.05
+# Variables that correlate with a candidate by at least this, in either direction, become candidates, too.
+LEAST_CORRELATION = 0.9
 # Sweeps of scouting, if the warm-up is not shorter.
 SCOUTING_SWEEPS = 500
 LEAST_SCOUTING_SWEEPS = 20
@@ -59,9 +62,14 @@ class Candidates:
         return Scouting(
             sampler=Blanket(problem),
             sweeps=sweeps,
-            choose=lambda moments: likeliest(moments, self._most(problem)),
+            choose=lambda moments: self._chosen(moments, problem),
             widen=lambda chosen: WidenedBlanket.of(problem, chosen),
         )
+
+    def _chosen(self, moments: Moments, problem: Problem) -> Indices:
+        """Return the positions of the likely neighbours and of their near-duplicates."""
+        most = self._most(problem)
+        return with_duplicates(likeliest(moments, most), problem.scatter.F, most)
 
     def warmup(self, problem: Problem) -> int:
         """Return how many iterations to discard if nobody says: few where the widened block mixes quickly."""
@@ -115,6 +123,25 @@ def likeliest(moments: Moments, most: int) -> Indices:
     inclusion = ((moments.positive + moments.negative) / moments.seen).max(axis=0)
     order = np.argsort(-inclusion, kind="stable")[:most]
     return np.sort(order[inclusion[order] >= LEAST_INCLUSION])
+
+
+def with_duplicates(chosen: Indices, F: Array, most: int) -> Indices:
+    """Return the chosen positions and those of variables that nearly duplicate one of them, at most ``most``.
+
+    An edge moves less easily between two variables if one is in the block and the other is not. ``F`` is a factor
+    of the scatter, a column per variable; the closest duplicates come first.
+
+    >>> with_duplicates(np.array([0]), np.array([[1.0, 0.0, 0.99], [0.0, 1.0, 0.1]]), 2)
+    array([0, 2])
+    """
+    if not len(chosen):
+        return chosen
+    sizes = np.sqrt(np.einsum("kj,kj->j", F, F))
+    unit = F[:, chosen] / sizes[chosen]
+    closest = np.abs(unit.T @ F).max(axis=0) / np.where(sizes > 0, sizes, np.inf)
+    closest[chosen] = 0.0
+    order = np.argsort(-closest, kind="stable")[: max(most - len(chosen), 0)]
+    return np.sort(np.concatenate([chosen, order[closest[order] >= LEAST_CORRELATION]]))
 
 
 def scouted(scouting: Scouting, saver: Saver, chains: int) -> Indices | None:

@@ -28,7 +28,7 @@ def resume(
     folder: str | Path,
     *,
     draws: int | str | None = None,
-    budget: int = 20_000,
+    budget: int = 10_000,
     n_jobs: int | None = None,
     progress: bool = True,
 ) -> Posterior:
