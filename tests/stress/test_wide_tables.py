@@ -10,7 +10,7 @@ import pytest
 from markovblanket.fitting.data import from_mixed_table, from_table
 from markovblanket.model.copula._margins import normal_scores
 from markovblanket.model.copula.latent import Copula
-from markovblanket.model.scatter import rotated, from_columns
+from markovblanket.model.scatter import from_columns, rotated
 from markovblanket.tables.columns import NUMBERS_PER_CHUNK, Column, spans
 from markovblanket.tables.table import read_mixed
 
