@@ -67,8 +67,8 @@ def study(name, folder, out, **options):
         print(f"  {row['name']}: {row['kind']}, {row['missing']} missing")
     edges, diagnostics = posterior.edges(), posterior.diagnostics()
     print(edges.head(12).round(3).to_string(index=False))
-    print(f"{len(edges)} edges at 95 %, worst R-hat among them {edges['rhat'].max():.3f}; {seconds:.0f} s")
-    every = posterior.edges(all=True)
+    print(f"{len(edges)} edges, worst R-hat among them {edges['rhat'].max():.3f}; {seconds:.0f} s")
+    every = posterior.edges(all=True, detail=True)
     for pair in controls:
         ranked = every[every["query"] == pair[0]].reset_index(drop=True)
         row = ranked.index[ranked["variable"] == pair[1]][0]

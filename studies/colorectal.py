@@ -21,7 +21,7 @@ import transcriptome
 from common import DOCS, markdown, one_thread, quietly, source, stamp, written
 
 LIKELY, CANDIDATE = 0.1, 0.02
-SCHEDULE = {"chains": 4, "warmup": 1000, "draws": "auto", "thin": 3, "budget": 13_000}
+SCHEDULE = {"chains": 4, "warmup": 1000, "draws": "auto"}
 TITLES = {
     "genes": "92 patients, 314 genes of pathways in cancer",
     "proteins": "491 patients, about 200 proteins and their states",
@@ -69,10 +69,11 @@ def draw(posterior: mb.Posterior, path: Path) -> None:
 
     from markovblanket import plots
 
-    ax = plots.blanket(posterior, inclusion=LIKELY, most=150)
+    ax = plots.blanket(posterior, LIKELY, most=150)
     ax.figure.savefig(path.with_name(f"{path.stem}_overview.png"), dpi=90)
-    near = posterior.edges(inclusion=CANDIDATE)
-    ax = plots.network(["TP53_mut"], near[near["query"] == "TP53_mut"].head(15))
+    near = posterior.edges(CANDIDATE)
+    near = near[(near["query"] == "TP53_mut") | (near["variable"] == "TP53_mut")]
+    ax = plots.network(["TP53_mut"], near.head(15))
     ax.figure.savefig(path.with_name(f"{path.stem}_tp53.png"), dpi=110)
     plt.close("all")
 
@@ -80,12 +81,19 @@ def draw(posterior: mb.Posterior, path: Path) -> None:
 def section(name: str, posterior: mb.Posterior) -> list[str]:
     """Markdown of one table."""
     every = posterior.edges(all=True)
-    likely = every[every["inclusion"] >= LIKELY].sort_values("inclusion", ascending=False).head(20)
+    likely = every[every["probability"] >= LIKELY].head(20)
     rows = [
-        (e.query, e.variable, f"{e.weight:.2f}", f"{e.lower:.2f} to {e.upper:.2f}", f"{e.inclusion:.2f}")
+        (
+            e.query,
+            e.variable,
+            f"{e.probability:.2f}",
+            f"{e.partial_correlation:+.2f}",
+            f"{e.lower:+.2f} to {e.upper:+.2f}",
+        )
         for e in likely.itertuples()
     ]
-    head = ("trait", "variable", "weight", "95 % interval", "inclusion")
+    head = ("trait", "variable", "probability", "partial correlation", "95 % interval, if present")
+    apart = every[~every["variable"].isin(posterior.query)]
     chosen, diagnostics = len(posterior.edges()), posterior.diagnostics()
     verdict = "Converged" if diagnostics.converged else "Not converged: " + "; ".join(diagnostics.problems)
     return [
@@ -95,8 +103,8 @@ def section(name: str, posterior: mb.Posterior) -> list[str]:
         f"![All edges with a probability of at least {LIKELY}](colorectal_{name}_overview.png)",
         f"*Overview: edges with a probability of at least {LIKELY}.*",
         markdown(head, rows),
-        "Positive controls: " + "; ".join(control(every, *pair) for pair in CONTROLS[name]) + ".",
-        *named_by_the_paper(name, every),
+        "Positive controls: " + "; ".join(control(apart, *pair) for pair in CONTROLS[name]) + ".",
+        *named_by_the_paper(name, apart),
         *groups(posterior),
         f"![Candidates of TP53's mutations, enlarged](colorectal_{name}_tp53.png)",
         f"*Enlarged: candidates of TP53's mutations down to a probability of {CANDIDATE}, most of them unlikely.*",
@@ -105,21 +113,21 @@ def section(name: str, posterior: mb.Posterior) -> list[str]:
 
 def control(every: pd.DataFrame, query: str, variable: str) -> str:
     """What was found of a pair that biology knows."""
-    own = every[every["query"] == query].sort_values("inclusion", ascending=False).reset_index()
+    own = every[every["query"] == query].sort_values("probability", ascending=False).reset_index()
     at = own.index[own["variable"] == variable]
     if not len(at):
         return f"{query} ~ {variable} was not measured"
     edge = own.loc[at[0]]
-    place = f"rank {at[0] + 1} of {len(own):,}, weight {edge['weight']:.2f}"
-    return f"{query} ~ {variable} {edge['inclusion']:.2f} ({place})"
+    place = f"rank {at[0] + 1} of {len(own):,}, partial correlation {edge['partial_correlation']:+.2f}"
+    return f"{query} ~ {variable} {edge['probability']:.2f} ({place})"
 
 
 def named_by_the_paper(name: str, every: pd.DataFrame) -> list[str]:
     """What was found here of the edges that the paper reports."""
     if name != "genes":
         return []
-    ranked = {query: own.sort_values("inclusion", ascending=False) for query, own in every.groupby("query")}
-    own = {query: table.set_index("variable")["inclusion"] for query, table in ranked.items()}
+    ranked = {query: own.sort_values("probability", ascending=False) for query, own in every.groupby("query")}
+    own = {query: table.set_index("variable")["probability"] for query, table in ranked.items()}
     rows = [
         (query, gene, f"{own[query][gene]:.3f}", 1 + own[query].index.get_loc(gene))
         for query, genes in PAPERS.items()
@@ -127,7 +135,7 @@ def named_by_the_paper(name: str, every: pd.DataFrame) -> list[str]:
     ]
     count = every["variable"].nunique()
     told = PAPERS_EDGES.format(half=count // 2, count=count)
-    return [told, markdown(("trait", "gene", "inclusion", "rank"), rows)]
+    return [told, markdown(("trait", "gene", "probability", "rank"), rows)]
 
 
 def groups(posterior: mb.Posterior) -> list[str]:
@@ -145,20 +153,16 @@ def groups(posterior: mb.Posterior) -> list[str]:
 ABOUT = """The paper's application is to 260 patients of Sheffer et al. (2009). These are other patients,
 colorectal tumours of The Cancer Genome Atlas, with the same traits: age, sex, T, N, M, stage, and mutations of
 TP53. So the analysis is repeated here, not its result. Traits enter as they are, ordered levels and missing cells
-included; genes as normal scores of log counts. The prior and the rule are the defaults. Four chains,
-each of 1,000 sweeps of warm-up and 1,000 draws three sweeps apart, or twice or four times as many if the chains do
-not agree by then (`draws="auto"`). A weight is an entry of the precision matrix of standardised variables: a
-positive one is a negative partial correlation.
+included; genes as normal scores of log counts. The prior and the rule are the defaults. Four chains, each of 1,000
+sweeps of warm-up and of as many draws as it takes for them to agree, within bounds (`draws="auto"`). Partial
+correlations and their intervals are those of an edge that is present.
 
 With 92 patients an edge must be strong to be seen at all: a partial correlation of 0.4 or so. That T, N, M and
 stage have hardly any neighbour does not mean that they have none; it means that 92 patients do not tell which.
-With more genes than patients, the size of a partial correlation rests on the prior and comes out far too small;
-read its sign, the weight and the inclusion probability.
 
-In the pictures, the width of a line is the size of the mean weight, relative to the largest of the same picture.
-Edges among the traits are drawn as well; those of stage with N and M have such large weights that all others look
-thin beside them. The tables tell how probable an edge is. How long such fits take is told
-[elsewhere](../benchmarks.md#a-whole-transcriptome)."""
+In the pictures, the width of a line is the size of the partial correlation, relative to the largest of the same
+picture. Edges among the traits are drawn as well. The tables tell how probable an edge is. How long such fits
+take is told [elsewhere](../benchmarks.md#a-whole-transcriptome)."""
 
 
 PAPERS_EDGES = """Edges that the paper names in its own patients, and what these 92 say about them. The rank is
@@ -187,7 +191,7 @@ def main() -> None:
         posterior = fitted(name, given.folder, given.out, given.jobs)
         draw(posterior, given.docs / f"colorectal_{name}.png")
         sections += section(name, posterior)
-        edges = posterior.edges(inclusion=CANDIDATE).round(4)
+        edges = posterior.edges(CANDIDATE).round(4)
         written(given.docs / f"colorectal_{name}.csv", edges.to_csv(index=False))
         print("\n".join(sections[-8:]), flush=True)
     written(given.docs / "colorectal.md", page(sections, stamp([source("matplotlib")], "colorectal.py")))

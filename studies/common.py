@@ -31,7 +31,7 @@ Record = dict[str, Any]
 def kept(path: Path, work: Callable[[], Record]) -> Record:
     """The result in the file; if there is none, that of the work, written whole or not at all."""
     if not path.exists():
-        written(path, json.dumps(work(), indent=1) + "\n")
+        written(path, json.dumps(work()) + "\n")
     return json.loads(path.read_text())
 
 

@@ -1,12 +1,11 @@
-"""What `fscore` compares: every method makes signed edges of simulated Gaussian data, by one rule or several.
+"""What `fscore` compares: every method orders the pairs that touch the query, and selects edges by some rules.
 
-A method is a function of (simulated data, schedule, seed) that returns an :class:`Answer`. To compare another one,
-add it to `METHODS`.
+A method is a function of (known data, seed) that returns an :class:`Answer`. To compare another one, add it to
+`METHODS`.
 """
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import tempfile
 import time
@@ -22,29 +21,30 @@ import pandas as pd
 
 import markovblanket as mb
 from common import HERE, quietly
+from designs import AbsentError, Known, require_r
 from markovblanket.baselines import graphical_lasso
 
 GAMMAS = (5, 10, 20, 50, 100, 200, 500)
-RULES: dict[str, dict[str, float]] = {"default": {}, "level85": {"level": 0.85}, "fdr10": {"fdr": 0.1}}
-HALF = {"half": {"inclusion": 0.5}}
-
-
-class AbsentError(Exception):
-    """What a method needs is not installed."""
+PAPERS = {"chains": 1, "warmup": 300, "draws": 700}
+RULES: dict[str, dict[str, float]] = {"default": {}, "probability90": {"probability": 0.9}, "fdr10": {"fdr": 0.1}}
+INTERVALS: dict[str, dict[str, float]] = {"default": {}, "level85": {"level": 0.85}, "fdr10": {"fdr": 0.1}}
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Signed weights by rule, query by variable, 0 where there is no edge; CPU seconds; versions."""
+    """For every pair of `Known.pairs`, in that order, what a method says of it.
 
-    weights: Mapping[str, pd.DataFrame]
+    ``score`` orders the pairs, the surest first if sorted downwards; ``probabilities`` tells whether it is the
+    probability of an edge. ``chosen`` has a mask for each rule. ``sign`` is that of the partial correlation, 0 if
+    the method does not tell, or not of pairs that no rule selects. ``seconds`` are CPU seconds.
+    """
+
+    score: np.ndarray
+    probabilities: bool
+    chosen: Mapping[str, np.ndarray]
+    sign: np.ndarray
     seconds: float
     versions: Mapping[str, str] = field(default_factory=dict)
-
-    def edges(self, rule: str) -> pd.DataFrame:
-        """A row for each edge: query, variable, weight."""
-        weight = self.weights[rule].rename_axis(index="query", columns="variable").stack().rename("weight")
-        return weight[weight != 0].reset_index()
 
 
 @dataclass(frozen=True)
@@ -53,47 +53,96 @@ class Method:
 
     label: str
     family: str
-    run: Callable[..., Answer]
+    run: Callable[[Known, int], Answer]
     rule: str = "default"
 
 
-def sampled(fit: Callable[..., mb.Posterior], data: Any, schedule: Mapping[str, int], seed: int) -> Answer:
-    """One chain, and what every rule selects of its posterior."""
+# ------------------------------------------------------------------------------------------------------- ours
+
+
+def sampled(fit: Callable[..., mb.Posterior], known: Known, seed: int) -> Answer:
+    """A posterior's probabilities and signs, and what every rule selects."""
+    compiled()
     begin = time.process_time()
-    posterior = quietly(fit, data, chains=1, seed=seed, **schedule)
-    mean = posterior.edges(all=True).pivot(index="query", columns="variable", values="weight")
-    rules = RULES if posterior.inclusion.isna().any(axis=None) else RULES | HALF
-    weights = {name: mean.where(posterior.selected(**rule), 0.0) for name, rule in rules.items()}
-    return Answer(weights, time.process_time() - begin)
+    posterior = quietly(fit, known, seed=seed, n_jobs=1)
+    posterior.edges()
+    seconds = time.process_time() - begin
+    names = list(known.table)
+    matrices = (posterior.inclusion, posterior.sign_probability)
+    probability, likelier = (matrix.loc[known.query, names].to_numpy()[known.ends] for matrix in matrices)
+    zeros = np.isfinite(probability)
+    # Where there are no exact zeros: how much likelier one sign is than the other.
+    score = np.where(zeros, probability, 2 * likelier - 1)
+    chosen, sign = {}, np.zeros(len(score), dtype=int)
+    for name, rule in (RULES if zeros.any() else INTERVALS).items():
+        edges = posterior.edges(**rule)
+        chosen[name] = selected(known, edges)
+        sign[places(known, edges)] = np.sign(edges["partial_correlation"])
+    return Answer(score, bool(zeros.all()), chosen, sign, seconds)
 
 
-def blanket(data: Any, **options: Any) -> mb.Posterior:
-    """Ours, of the columns as they are, standardised."""
-    return mb.estimate(data.table, data.query, margins="gaussian", keep="summary", **options)
+@cache
+def compiled() -> None:
+    """A small fit, so that no other has to load the compiled code within its time."""
+    small = mb.simulate(rows=60, query=2, rest=8, density=0.3, seed=0)
+    quietly(mb.estimate, small.table, small.query, margins="gaussian", chains=1, warmup=20, draws=20, n_jobs=1)
 
 
-def one_end(data: Any, **options: Any) -> mb.Posterior:
-    """Ours, without the second look that it takes by default."""
-    return blanket(data, second_look=False, **options)
+def places(known: Known, edges: pd.DataFrame) -> np.ndarray:
+    """Where the edges stand among the pairs, whichever end is named first."""
+    ends = zip(known.pairs["query"], known.pairs["variable"], strict=True)
+    place = {frozenset(pair): k for k, pair in enumerate(ends)}
+    found = [place[frozenset(pair)] for pair in zip(edges["query"], edges["variable"], strict=True)]
+    if len(set(found)) < len(found):
+        raise ValueError("a pair is listed twice")
+    return np.array(found, dtype=int)
 
 
-def untold(data: Any, **options: Any) -> mb.Posterior:
-    """Ours, left to find out by itself that columns are continuous: they enter as normal scores."""
-    return mb.estimate(data.table, data.query, keep="summary", **options)
+def in_order(known: Known, every: pd.DataFrame) -> pd.DataFrame:
+    """All pairs, in the order of the known ones."""
+    ordered = every.set_axis(places(known, every))
+    if len(ordered) != len(known.pairs):
+        raise ValueError(f"{len(ordered)} of {len(known.pairs)} pairs are listed")
+    return ordered.sort_index()
 
 
-def unscaled(data: Any, **options: Any) -> mb.Posterior:
-    """Ours, of the scatter of the columns in their own units."""
-    X, names = data.table.to_numpy(), list(data.table)
-    return mb.estimate(scatter=X.T @ X, n=len(X), names=names, query=data.query, keep="summary", **options)
+def selected(known: Known, edges: pd.DataFrame) -> np.ndarray:
+    """As a mask."""
+    chosen = np.zeros(len(known.pairs), dtype=bool)
+    chosen[places(known, edges)] = True
+    return chosen
 
 
-def network(data: Any, **options: Any) -> mb.Posterior:
-    """The Bayesian graphical lasso, standardised columns."""
-    return graphical_lasso(data.table, data.query, **options)
+def default(known: Known, **options: Any) -> mb.Posterior:
+    """As `estimate` does it, told only that the columns are Gaussian."""
+    return mb.estimate(known.table, known.query, margins="gaussian", **options)
 
 
-def cross_validated(data: Any, schedule: Mapping[str, int], seed: int) -> Answer:
+def blanket(known: Known, **options: Any) -> mb.Posterior:
+    """The paper's block, of the columns as they are, standardised, by the paper's schedule."""
+    return mb.estimate(known.table, known.query, margins="gaussian", **PAPERS, **options)
+
+
+def untold(known: Known, **options: Any) -> mb.Posterior:
+    """Left to find out by itself that columns are continuous: they enter as normal scores."""
+    return mb.estimate(known.table, known.query, **options)
+
+
+def unscaled(known: Known, **options: Any) -> mb.Posterior:
+    """The paper's block, of the scatter of the columns in their own units."""
+    X, names = known.table.to_numpy(), list(known.table)
+    return mb.estimate(scatter=X.T @ X, n=len(X), names=names, query=known.query, **PAPERS, **options)
+
+
+def lasso(known: Known, **options: Any) -> mb.Posterior:
+    """The Bayesian graphical lasso, standardised columns, the paper's schedule."""
+    return graphical_lasso(known.table, known.query, **PAPERS, **options)
+
+
+# ------------------------------------------------------------------------------------------------------ others
+
+
+def cross_validated(known: Known, seed: int) -> Answer:
     """scikit-learn's graphical lasso, its penalty by cross-validation: what is not zero, standardised columns."""
     try:
         from sklearn import covariance, exceptions
@@ -103,22 +152,41 @@ def cross_validated(data: Any, schedule: Mapping[str, int], seed: int) -> Answer
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", exceptions.ConvergenceWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
-        W = covariance.GraphicalLassoCV().fit(_standardised(data.table).to_numpy()).precision_
-    return Answer({"default": _block(data, W[: len(data.query), len(data.query) :])}, time.process_time() - begin)
+        W = covariance.GraphicalLassoCV().fit(_standardised(known.table).to_numpy()).precision_
+    seconds = time.process_time() - begin
+    pairs = Known(known.table, known.query, W).pairs
+    size = pairs["partial_correlation"].to_numpy()
+    return Answer(np.abs(size), False, {"default": size != 0}, np.sign(size).astype(int), seconds)
 
 
-def in_r(method: str, data: Any, schedule: Mapping[str, int], seed: int) -> Answer:
-    """An estimator of `networks.R`, with its own defaults, standardised columns."""
-    if not _r_has("BDgraph" if method.startswith("bdgraph") else "huge"):
-        raise AbsentError(f"Rscript with what {method} needs is not installed")
+def in_r(method: str, known: Known, seed: int) -> Answer:
+    """An estimator of `networks.R`, standardised columns; where it has probabilities, also by our other rules."""
+    package = "BDgraph" if method.startswith("bdgraph") else "huge"
+    require_r(package)
     with tempfile.TemporaryDirectory() as folder:
-        table, block = Path(folder, "table.csv"), Path(folder, "block.csv")
-        _standardised(data.table).to_csv(table, index=False)
-        command = ["Rscript", HERE / "networks.R", table, len(data.query), method, seed, block]
+        table, out = Path(folder, "table.csv"), Path(folder, "pairs.csv")
+        _standardised(known.table).to_csv(table, index=False)
+        command = ["Rscript", HERE / "networks.R", table, len(known.query), method, seed, out]
         run = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=True)
-        weights = {"default": _block(data, np.loadtxt(block, delimiter=",", ndmin=2))}
+        pairs = pd.read_csv(out)
+    names = np.array(known.table.columns, dtype=object)
+    pairs = in_order(known, pairs.assign(query=names[pairs["i"] - 1], variable=names[pairs["j"] - 1]))
+    score, probabilities = pairs["score"].to_numpy(dtype=float), package == "BDgraph"
+    chosen = {"default": pairs["chosen"].to_numpy() == 1}
+    if probabilities:
+        chosen |= {"probability90": score >= 0.9, "fdr10": within_rate(score, 0.1)}
     seconds, version = run.stdout.strip().split("\n")[-2:]
-    return Answer(weights, float(seconds), dict([version.split(" ")]))
+    versions = dict([version.split(" ")])
+    return Answer(score, probabilities, chosen, pairs["sign"].to_numpy(), float(seconds), versions)
+
+
+def within_rate(probability: np.ndarray, rate: float) -> np.ndarray:
+    """The largest set, surest first, in which the mean of 1 - probability is at most the rate."""
+    order = np.argsort(-probability, kind="stable")
+    expected = np.cumsum(1 - probability[order]) / np.arange(1, len(order) + 1)
+    chosen = np.zeros(len(order), dtype=bool)
+    chosen[order[expected <= rate]] = True
+    return chosen
 
 
 def _standardised(table: pd.DataFrame) -> pd.DataFrame:
@@ -126,43 +194,30 @@ def _standardised(table: pd.DataFrame) -> pd.DataFrame:
     return (table - table.mean()) / table.std(ddof=0)
 
 
-@cache
-def _r_has(package: str) -> bool:
-    """Whether R and a package of it are there."""
-    if shutil.which("Rscript") is None:
-        return False
-    return subprocess.run(["Rscript", "-e", f"library({package})"], capture_output=True).returncode == 0
-
-
-def _block(data: Any, W12: Any) -> pd.DataFrame:
-    """With names."""
-    return pd.DataFrame(W12, index=data.query, columns=[name for name in data.table if name not in data.query])
-
-
-def _ours(prior: Any, fit: Callable[..., mb.Posterior] = blanket) -> Callable[..., Answer]:
-    return partial(sampled, partial(fit, prior=prior))
+def _ours(fit: Callable[..., mb.Posterior], **options: Any) -> Callable[[Known, int], Answer]:
+    return partial(sampled, partial(fit, **options))
 
 
 METHODS: dict[str, Method] = {
-    "spike-slab": Method("spike and slab (default)", "ours", _ours("spike-slab")),
-    "spike-slab-one": Method("spike and slab, one end", "ours", _ours("spike-slab", one_end)),
-    "spike-slab-scores": Method("spike and slab, normal scores", "ours", _ours("spike-slab", untold)),
-    "horseshoe": Method("horseshoe", "ours", _ours("horseshoe")),
-    "laplace": Method("Laplace, γ learned", "ours", _ours("laplace")),
+    "spike-slab": Method("spike and slab (default)", "ours", _ours(default)),
+    "spike-slab-one": Method("spike and slab, the paper's block", "ours", _ours(blanket, candidates=0)),
+    "spike-slab-scores": Method("spike and slab, normal scores", "ours", _ours(untold)),
+    "horseshoe": Method("horseshoe", "ours", _ours(blanket, prior="horseshoe")),
+    "laplace": Method("Laplace, γ learned", "ours", _ours(blanket, prior="laplace")),
     **{
-        f"laplace-{gamma}": Method(f"Laplace, γ = {gamma}", "fixed", _ours(mb.Laplace(gamma=gamma)), "level85")
+        f"laplace-{gamma}": Method(
+            f"Laplace, γ = {gamma}", "fixed", _ours(blanket, prior=mb.Laplace(gamma=gamma)), "level85"
+        )
         for gamma in GAMMAS
     },
     "laplace-200-unscaled": Method(
-        "Laplace, γ = 200, own units", "fixed", _ours(mb.Laplace(gamma=200), unscaled), "level85"
+        "Laplace, γ = 200, own units", "fixed", _ours(unscaled, prior=mb.Laplace(gamma=200)), "level85"
     ),
     **{
-        f"bgl-{lam}": Method(
-            f"BGL, λ = {lam}", "bgl", partial(sampled, partial(network, lam=float(lam))), "level85"
-        )
+        f"bgl-{lam}": Method(f"BGL, λ = {lam}", "bgl", _ours(lasso, lam=float(lam)), "level85")
         for lam in (50, 200)
     },
-    "bgl": Method("BGL, λ learned", "bgl", partial(sampled, network), "level85"),
+    "bgl": Method("BGL, λ learned", "bgl", _ours(lasso), "level85"),
     "bdgraph": Method("BDgraph, bdmcmc", "peers", partial(in_r, "bdgraph")),
     "bdgraph-mpl": Method("BDgraph, mpl", "peers", partial(in_r, "bdgraph-mpl")),
     "huge-mb": Method("huge, mb + ric", "peers", partial(in_r, "huge-mb")),

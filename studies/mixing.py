@@ -22,7 +22,7 @@ import numpy as np
 
 import markovblanket as mb
 from common import DOCS, kept, markdown, one_thread, quietly, source, stamp, written
-from fscore import Design
+from designs import Hubs
 from markovblanket.baselines import graphical_lasso
 from markovblanket.contracts import ChainState, Problem
 from markovblanket.model import sweep
@@ -43,7 +43,7 @@ LABELS = {
 
 def fits(data: Any) -> dict[str, Contestant]:
     """With the numbers of sweeps that tell their speed."""
-    ours = partial(mb.estimate, data.table, data.query, margins="gaussian", second_look=False)
+    ours = partial(mb.estimate, data.table, data.query, margins="gaussian")
     return {
         "BGL": Contestant(partial(graphical_lasso, data.table, data.query, lam=200.0), 10, 60),
         "laplace": Contestant(partial(ours, prior=mb.Laplace(gamma=200)), 100, 500),
@@ -63,9 +63,10 @@ def measured(data: Any, contestant: Contestant, draws: int, rounds: int) -> dict
     """Draws of the chosen pairs, effective sizes of all, and seconds per sweep."""
     posterior = quietly(contestant.fit, chains=1, warmup=300, draws=draws, seed=1)
     every = posterior.edges(all=True)
+    every = every[~every["variable"].isin(data.query)]
     pairs = {name: posterior.edge_draws(*pair).values[0].tolist() for name, pair in chosen(data.truth).items()}
     seconds = float(np.median([contestant.seconds_per_sweep() for _ in range(rounds)]))
-    sizes = {"ess": every["ess"].tolist(), "inclusion": every["inclusion"].fillna(1.0).tolist()}
+    sizes = {"ess": every["ess"].tolist(), "probability": every["probability"].fillna(1.0).tolist()}
     return {"draws": pairs, **sizes, "seconds_per_sweep": seconds, "source": source()}
 
 
@@ -102,7 +103,7 @@ def measured_plainly(data: Any, draws: int) -> dict[str, Any]:
     return {
         "draws": pairs,
         "ess": ess,
-        "inclusion": [1.0] * len(ess),
+        "probability": [1.0] * len(ess),
         "seconds_per_sweep": seconds,
         "source": source(),
     }
@@ -117,8 +118,8 @@ def autocorrelation(x: Any) -> Any:
 
 def effective(record: Mapping[str, Any]) -> Any:
     """Of pairs that are not zero in nearly all draws: those have no effective size worth the name."""
-    ess, inclusion = np.array(record["ess"], dtype=float), np.array(record["inclusion"], dtype=float)
-    return ess[(inclusion >= 0.05) & np.isfinite(ess)]
+    ess, probability = np.array(record["ess"], dtype=float), np.array(record["probability"], dtype=float)
+    return ess[(probability >= 0.05) & np.isfinite(ess)]
 
 
 def draw(path: Path, records: Mapping[str, dict[str, Any]], truth: Mapping[str, float]) -> None:
@@ -251,7 +252,7 @@ def main() -> None:
     parser.add_argument("--docs", type=Path, default=DOCS)
     given = parser.parse_args()
     one_thread()
-    data = Design().data(given.set)
+    data = Hubs().simulated(given.set)
     records = {
         name: kept(
             given.out / f"set{given.set}-draws{given.draws}" / f"{name}.json",

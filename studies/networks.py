@@ -2,8 +2,9 @@
 
     python studies/networks.py [--set 30] [--n 1000] [--out networks/]
 
-Drawn as in the paper: query nodes red, all others white; black edges have positive weights, grey ones negative.
-The fits are kept in the folder; page, picture and table are written to docs/studies.
+Drawn as in the paper: query nodes red, all others white; black edges have positive partial correlations, grey
+ones negative. The fits are kept in the folder, as `fscore` keeps them, so its folder may be given; page, picture
+and table are written to docs/studies.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from common import DOCS, kept, markdown, one_thread, source, stamp, written
-from fscore import Design
-from markovblanket.simulation import Score, score
+import fscore
+from common import DOCS, kept, markdown, one_thread, stamp, written
+from designs import Hubs, Known
 from methods import METHODS
 
 # Of the hundred data sets of `fscore` (n = 1000, density 0.05): the first with the median number of edges.
@@ -36,23 +37,18 @@ QUERY, POSITIVE, NEGATIVE = "#C1272D", "black", "#A8A8A8"
 Places = Mapping[str, tuple[float, float]]
 
 
-def fitted(design: Design, method: str, number: int) -> dict[str, Any]:
-    """Selected edges with their weights, and their score."""
-    data = design.data(number)
-    answer = METHODS[method].run(data, {"warmup": design.warmup, "draws": design.draws}, number)
-    edges = answer.edges(METHODS[method].rule)
-    return {
-        "edges": edges.to_dict("records"),
-        "score": asdict(score(data.truth, edges)),
-        "seconds": answer.seconds,
-        "source": source("matplotlib"),
-    }
+def edges(pairs: pd.DataFrame, fit: Mapping[str, Any]) -> pd.DataFrame:
+    """What a method selects by its own rule: query, variable, sign of the partial correlation."""
+    chosen = fit["chosen"][METHODS[fit["method"]].rule]
+    signs = np.array(fit["sign"], dtype=int)[chosen]
+    return pairs.iloc[chosen][["query", "variable"]].assign(sign=signs)
 
 
 def ring(truth: pd.DataFrame, query: list[str]) -> Places:
     """Query variables on an inner circle; the others on an outer one, near those that they are joined to."""
     angle = dict(zip(query, 2 * np.pi * np.arange(len(query)) / len(query), strict=True))
-    others, joined = list(dict.fromkeys(truth["variable"])), truth[truth["weight"] != 0]
+    outside = truth[~truth["variable"].isin(query)]
+    others, joined = list(dict.fromkeys(outside["variable"])), outside[outside["edge"]]
     pull = np.exp(1j * joined["query"].map(angle)).groupby(joined["variable"]).sum()
     wanted = {name: float(np.angle(where)) % (2 * np.pi) for name, where in pull.items()}
     free = 2 * np.pi * np.arange(len(others)) / len(others)
@@ -69,23 +65,25 @@ def _in_order(others: list[str], wanted: Mapping[str, float]) -> list[str]:
     return [next(drawn_left) if place in slots else next(idle_left) for place in range(len(others))]
 
 
-def draw(path: Path, data: Any, fits: Mapping[str, dict[str, Any]]) -> None:
+def draw(path: Path, data: Known, fits: Mapping[str, dict[str, Any]]) -> None:
     """The truth and its reconstructions, every node at the same place in all of them."""
     import matplotlib as mpl
 
     from pictures import LOOK, plt, save
 
-    places = ring(data.truth, data.query)
-    true = data.truth[data.truth["edge"]]
+    truth = data.pairs
+    places = ring(truth, data.query)
+    true = truth[truth["edge"]].assign(sign=lambda t: np.sign(t["partial_correlation"]))
     panels = {f"truth: {len(true)} edges": true}
     for name, fit in fits.items():
-        found = Score(**fit["score"])
-        counts = f"{found.found} found, {found.false + found.wrong_sign} false, {found.missed} missed"
-        panels[f"{TITLES[name]}\n{counts}"] = pd.DataFrame(fit["edges"], columns=["query", "variable", "weight"])
+        found = fscore.of_a_rule(fit, METHODS[name].rule)
+        counts = f"{found['found']} found, {found['claimed'] - found['found']} false"
+        title = f"{TITLES[name]}\n{counts}, {found['edges'] - found['found']} missed"
+        panels[title] = edges(truth, fit)
     with mpl.rc_context(LOOK):
         figure, axes = plt.subplots(2, 2, figsize=(8.4, 9), layout="constrained")
-        for axis, (title, edges) in zip(axes.flat, panels.items(), strict=True):
-            _network(axis, edges, places, data.query)
+        for axis, (title, shown) in zip(axes.flat, panels.items(), strict=True):
+            _network(axis, shown, places, data.query)
             axis.set_title(title)
         figure.legend(handles=_key(), loc="outside lower center", ncols=4, frameon=False)
         save(figure, path)
@@ -96,7 +94,7 @@ def _key() -> list[Any]:
     from matplotlib.lines import Line2D
 
     nodes = [(QUERY, 12, "query"), ("white", 6, "other")]
-    lines = [(POSITIVE, "positive weight"), (NEGATIVE, "negative weight")]
+    lines = [(POSITIVE, "positive partial correlation"), (NEGATIVE, "negative")]
     return [
         *(
             Line2D([], [], ls="", marker="o", mfc=face, mec="black", ms=size, label=name)
@@ -106,11 +104,11 @@ def _key() -> list[Any]:
     ]
 
 
-def _network(axis: Any, edges: pd.DataFrame, places: Places, query: list[str]) -> None:
+def _network(axis: Any, shown: pd.DataFrame, places: Places, query: list[str]) -> None:
     """Negative edges first, so that none hides a positive one."""
-    for edge in edges.sort_values("weight").itertuples():
+    for edge in shown.sort_values("sign").itertuples():
         x, y = zip(places[edge.query], places[edge.variable], strict=True)
-        axis.plot(x, y, color=POSITIVE if edge.weight > 0 else NEGATIVE, linewidth=1.3, zorder=1)
+        axis.plot(x, y, color=POSITIVE if edge.sign > 0 else NEGATIVE, linewidth=1.3, zorder=1)
     for name, (x, y) in places.items():
         size, colour = (150, QUERY) if name in query else (34, "white")
         axis.scatter(x, y, s=size, color=colour, edgecolor="black", linewidth=0.7, zorder=2)
@@ -120,14 +118,15 @@ def _network(axis: Any, edges: pd.DataFrame, places: Places, query: list[str]) -
     axis.axis("off")
 
 
-def page(design: Design, number: int, fits: Mapping[str, dict[str, Any]]) -> str:
+def page(design: Hubs, number: int, fits: Mapping[str, dict[str, Any]]) -> str:
     """Markdown."""
     rows = []
     for name, fit in fits.items():
-        found = Score(**fit["score"])
-        counts = (found.found, found.false, found.wrong_sign, found.missed)
-        rows.append((TITLES[name], *counts, f"{found.precision:.2f}", f"{found.recall:.2f}", f"{found.f1:.2f}"))
-    head = ("", "found", "not there", "wrong sign", "missed", "precision", "recall", "f-score")
+        found = fscore.of_a_rule(fit, METHODS[name].rule)
+        counts = (found["found"], found["claimed"] - found["found"], found["edges"] - found["found"])
+        shares = (f"{found[key]:.2f}" for key in ("precision", "recall", "f"))
+        rows.append((TITLES[name], *counts, int(found["wrong_sign"]), *shares))
+    head = ("", "found", "false", "missed", "wrong sign", "precision", "recall", "f-score")
     return (
         "\n\n".join(
             [
@@ -145,10 +144,10 @@ def page(design: Design, number: int, fits: Mapping[str, dict[str, Any]]) -> str
 
 
 ABOUT = """Data set {number} of [the hundred](fscore.md): {query} query variables (red, numbered), {rest} others
-(white), n = {rows:,}. Only edges between query and rest are drawn; black ones have positive weights in the
-precision matrix, grey ones negative. BGL is the Bayesian graphical lasso of the whole network; *Laplace prior* is
-the paper's model. Both have the paper's rate of 200 and its 85 % intervals, the default has its own rule; one
-chain of {warmup} + {draws} sweeps each. The set was chosen for its number of edges, which is the median of the
+(white), n = {rows:,}. Only edges that touch the query are drawn; black ones have positive partial correlations,
+grey ones negative. BGL is the Bayesian graphical lasso of the whole network; *Laplace prior* is
+the paper's model. Both have the paper's rate of 200, its 85 % intervals and its one chain of 300 + 700 sweeps; the
+default has its own rule and schedule. The set was chosen for its number of edges, which is the median of the
 hundred, before anything was fitted to it."""
 SAYS = """At the same rate, BGL finds many edges that are not there, and the paper's model misses most that are.
 That is [a difference of their priors](mixing.md#is-it-the-inference-that-differs), not of inference. One data set
@@ -164,14 +163,15 @@ def main() -> None:
     parser.add_argument("--docs", type=Path, default=DOCS)
     given = parser.parse_args()
     one_thread()
-    design, fits = Design(given.n), {}
+    design, fits = Hubs(given.n), {}
     for method in SHOWN:
         path = given.out / design.name / method / f"{given.set}.json"
-        fits[method] = kept(path, lambda method=method: fitted(design, method, given.set))
-        print(method, fits[method]["score"])
-    draw(given.docs / "networks.png", design.data(given.set), fits)
-    every = [pd.DataFrame(fit["edges"]).assign(method=name) for name, fit in fits.items()]
-    written(given.docs / "networks.csv", pd.concat(every).round(6).to_csv(index=False))
+        fits[method] = kept(path, lambda method=method: fscore.measured(design, method, given.set))
+        print(method, fscore.of_a_rule(fits[method], METHODS[method].rule))
+    data = design.data(given.set)
+    draw(given.docs / "networks.png", data, fits)
+    every = [edges(data.pairs, fit).assign(method=name) for name, fit in fits.items()]
+    written(given.docs / "networks.csv", pd.concat(every).to_csv(index=False))
     written(given.docs / "networks.md", page(design, given.set, fits))
 
 

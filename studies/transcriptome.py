@@ -1,6 +1,6 @@
 """A whole transcriptome against seven clinical traits: 92 colorectal tumours, all 17,045 genes.
 
-    python studies/transcriptome.py FOLDER [--prior spike-slab] [--warmup 1000] [--draws 1000] [--thin 3] [--out O]
+    python studies/transcriptome.py FOLDER [--prior spike-slab] [--warmup 1000] [--draws 1000] [--thin 1] [--out O]
 
 FOLDER holds `tcga_crc_rnaseq92`. Counts become log2 counts per million; traits enter as they are, mixed and with
 gaps. Prints time, memory, the surest edges, groups of near-duplicates, how well the chains agree about the
@@ -48,11 +48,12 @@ def report(posterior, seconds, out):
     print(every.head(15).round(3).to_string(index=False))
     seen = every["rhat"].notna()
     print(f"R-hat of {seen.sum():,} edges that were ever included: worst {every['rhat'].max():.3f}")
-    likely = every[(every["inclusion"] > 0.05) | every["inclusion"].isna() & (every["sign_probability"] > 0.9)]
+    sure = every["probability"].isna() & (every.get("sign_probability", 0.0) > 0.9)
+    likely = every[(every["probability"] > 0.05) | sure]
     print(
         f"  of {len(likely)} likelier ones: worst {likely['rhat'].max():.3f}, least ESS {likely['ess'].min():.0f}"
     )
-    if every["inclusion"].notna().all():
+    if every["probability"].notna().all():
         by_chain = inclusion_by_chain(posterior)
         apart = by_chain.max(axis=0) - by_chain.min(axis=0)
         i, j = np.unravel_index(apart.argmax(), apart.shape)
@@ -80,7 +81,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--prior", default="spike-slab")
-    for name, value in {"chains": 4, "warmup": 1000, "draws": 1000, "thin": 3, "seed": 1, "n_jobs": 2}.items():
+    for name, value in {"chains": 4, "warmup": 1000, "draws": 1000, "thin": 1, "seed": 1, "n_jobs": 2}.items():
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--out", type=Path, default=Path("transcriptome"))
     given = vars(parser.parse_args())

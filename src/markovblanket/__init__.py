@@ -5,13 +5,13 @@ Which of these thousands of variables are directly connected to the few I care a
 >>> import markovblanket as mb
 >>> clinic = mb.simulate(rows=300, query=3, rest=20, seed=7)
 >>> posterior = mb.estimate(clinic.table, query=clinic.query, warmup=500, draws=500, seed=7)
->>> posterior.edges()[["query", "variable", "partial_correlation", "sign_probability"]]  # doctest: +SKIP
+>>> posterior.edges()[["query", "variable", "probability", "partial_correlation"]]  # doctest: +SKIP
 
-:func:`estimate` takes a table or a scatter matrix and returns a :class:`Posterior`; :class:`MarkovBlanket` is the
-same for scikit-learn; :func:`scan` asks one table for many blankets; :func:`simulate` makes networks with known
-truth; :func:`load` reads a saved posterior. :mod:`markovblanket.priors`, :mod:`markovblanket.solvers` and
-:mod:`markovblanket.variates` hold parts that can be used by themselves, the last with exact samplers of the matrix
-generalised inverse Gaussian distribution.
+:func:`estimate` takes a table or a scatter matrix and returns a :class:`Posterior`; :func:`network` does so for
+all variables at once; :class:`MarkovBlanket` is the same for scikit-learn; :func:`scan` asks one table for many
+blankets; :func:`simulate` makes networks with known truth; :func:`load` reads a saved posterior.
+:mod:`markovblanket.priors`, :mod:`markovblanket.solvers` and :mod:`markovblanket.variates` hold parts that can be
+used by themselves, the last with exact samplers of the matrix generalised inverse Gaussian distribution.
 
 The public names are listed once, in ``__init__.pyi``, and imported when they are first used: ``import
 markovblanket`` is quick, and the sampler needs nothing but NumPy, SciPy, numba, joblib and threadpoolctl.

@@ -265,6 +265,13 @@ class Latent(Protocol):
     def refresh(self, rng: np.random.Generator, state: ChainState) -> Columns:
         """Draw the latent cells from ``X | W, Y``, where Y are the observed data; return all columns."""
 
+    @property
+    def moves_query(self) -> bool:
+        """Whether a column of the query is latent."""
+
+    def refresh_query(self, rng: np.random.Generator, state: ChainState) -> Columns:
+        """Draw the latent cells of the query columns from ``X1 | X2, W, Y``; return all columns."""
+
     def widened(self, candidates: Indices) -> Latent:
         """Return the latent columns with the candidates, given by their positions in the rest, among the query."""
 

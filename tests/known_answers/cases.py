@@ -18,7 +18,7 @@ CHAINS, WARMUP, BATCHES = 2, 100, 40
 runs = pytest.mark.parametrize(
     ("solver", "draws"),
     [
-        pytest.param(Dual(), 1000, id="dual"),
+        pytest.param(Dual(), 1500, id="dual"),
         pytest.param(Dense(), 8000, id="dense, long", marks=pytest.mark.slow),
     ],
 )

@@ -6,7 +6,9 @@ all entries, each within its Monte Carlo error; the suite raises a false alarm o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,6 +22,10 @@ from markovblanket.model.network_sweep import HYPER_NAMES, WidenedBlanket
 from markovblanket.priors import SpikeSlab
 from markovblanket.solvers import Dual
 from statistical.networks import Held
+from statistical.plain_network import Plain
+
+Sampler = Held | Plain
+Kind = Callable[..., Sampler]
 
 CHAINS, WARMUP, BATCHES = 2, 100, 40
 BY_NAME = {case.name: case for case in SMALL_CASES}
@@ -32,15 +38,15 @@ def held(case: SmallCase) -> Hyper:
     return {name: values[kind][k] for kind, names in HYPER_NAMES.items() for k, name in enumerate(names)}
 
 
-def sampler_of(case: SmallCase) -> Held:
+def sampler_of(case: SmallCase, kind: Kind = Held) -> Sampler:
     """The sampler of the case: the candidates are the first of the variables that are not in the query."""
     X, candidates = case.X, np.arange(case.P - case.query)
     problem = Problem(scatter.from_columns(X[:, : case.query], X[:, case.query :]), SpikeSlab(), Dual())
     widened = WidenedBlanket.of(problem, candidates)
-    return Held(widened.problem, widened.p, widened.candidates, held(case))
+    return kind(*(getattr(widened, name) for name in WidenedBlanket.__slots__), held(case))
 
 
-def chain(rng: np.random.Generator, sampler: Held, sweeps: int) -> list[ChainState]:
+def chain(rng: np.random.Generator, sampler: Sampler, sweeps: int) -> list[ChainState]:
     """The states of a chain after its warm-up."""
     state = replace(sampler.start(rng), hyper=sampler.held)
     states = []
@@ -50,9 +56,9 @@ def chain(rng: np.random.Generator, sampler: Held, sweeps: int) -> list[ChainSta
     return states[WARMUP:]
 
 
-def run(case: SmallCase, sweeps: int, seed: int = 1) -> dict[str, Array]:
+def run(case: SmallCase, sweeps: int, seed: int = 1, kind: Kind = Held) -> dict[str, Array]:
     """What is compared, by name, each (chain, sweep)."""
-    sampler = sampler_of(case)
+    sampler = sampler_of(case, kind)
     chains = [chain(np.random.default_rng([seed, k]), sampler, sweeps) for k in range(CHAINS)]
     W = np.array([[np.hstack([state.W11, state.W12]) for state in states] for states in chains])
     probability = np.array([[state.inclusion for state in states] for states in chains])
@@ -109,3 +115,22 @@ def test_other_classes_would_be_found_out(name: str) -> None:
     case = BY_NAME[name]
     swapped = replace(case, pi=case.pi[::-1], v=case.v[::-1])
     assert_disagree(estimates(run(swapped, sweeps=10_000), BATCHES), truth(case), name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "flaw"),
+    [
+        ("3, near-duplicates", "places in order"),
+        ("4, near-duplicates, classes", "relocated without prior odds"),
+        ("3 + 1, near-duplicates, classes", "z without w"),
+        ("3, strong edge", "U for M"),
+    ],
+)
+def test_planted_mistakes_are_found_out(name: str, flaw: str) -> None:
+    """In a plain twin of the sweep, which agrees without them."""
+    case = BY_NAME[name]
+    right = estimates(run(case, sweeps=4000, kind=Plain), BATCHES)
+    assert_agree(right, truth(case), name)
+    wrong = estimates(run(case, sweeps=4000, kind=partial(Plain, flaw=flaw)), BATCHES)
+    assert_disagree(wrong, truth(case), flaw)

@@ -37,7 +37,7 @@ def test_effort_is_that_of_the_kept_sweeps():
 
 @pytest.mark.parametrize("kinds", ["continuous", "binary"])
 def test_a_widened_block_counts_the_entries_that_change_and_solves_nothing(kinds):
-    """A sweep visits each pair of 8 variables from both ends, so that there are at most 56 changes."""
+    """An entry of 8 variables may change in each of two visits of a sweep: there are at most 56 changes."""
     effort = fit("spike-slab", kinds=kinds, draws=200).effort
     assert 0 < effort["iterations"].mean() < effort["iterations"].max() <= 8 * 7
     assert not effort["residual"].any()

@@ -39,6 +39,7 @@ def test_the_page_has_every_help_as_it_is_at_eighty_columns(monkeypatch, capsys)
     assert [command[:-1] for command, _ in HELPS] == [
         [],
         ["fit"],
+        ["network"],
         ["scan"],
         ["resume"],
         ["status"],

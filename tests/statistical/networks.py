@@ -138,7 +138,7 @@ class NetworkCase:
         right = WidenedBlanket.of(Problem(table, self.prior, Dual()), q + np.arange(c))
         if self.kind is Held and not self.held:
             return right
-        return self.kind(right.problem, right.p, right.candidates, self.held)
+        return self.kind(*(getattr(right, name) for name in WidenedBlanket.__slots__), self.held)
 
     def functionals(self, theta: Theta, X1: Array) -> dict[str, Array]:
         """What is watched of parameters and data, by name."""

@@ -95,11 +95,11 @@ def relocate_all(rng: Generator, law: Regression, w: Array, flaw: str = "") -> A
         if not 0 < edges < len(w) or (flaw == "places in order" and not w[k]):
             continue
         lifted = k if flaw == "places in order" else np.flatnonzero(w)[int(rng.random() * edges)]
-        w[lifted] = 0.0
+        old, w[lifted] = w[lifted], 0.0
         weight = np.array([-np.inf if w[k] else law.log_odds(w, k) for k in range(len(w))])
         weight -= law.odds if flaw == "relocated without prior odds" else 0.0
         k = draw_place(rng, weight)
-        w[k] = law.draw(rng, w, k)
+        w[k] = old if k == lifted else law.draw(rng, w, k)
     return w
 
 
@@ -172,6 +172,9 @@ def relocate(
     of_others = W12 * (np.arange(P) == i)[:, None] if flaw == "z without w" else W12
     regression = both_blocks(W11, of_others, scatter.S12, A, law, i)
     old = int(rng.choice(np.flatnonzero(y)))
+    if flaw == "z as it was":  # places of the other block are weighed as if the entry had not been lifted
+        stale = regression.Q[old] * y[old] * ((np.arange(len(y)) < P - 1) != (old < P - 1))
+        regression = regression._replace(linear=regression.linear - stale)
     y[old] = 0.0
     new = draw_place(rng, np.array([-np.inf if y[k] else regression.log_evidence(y, k) for k in range(len(y))]))
     if new == old:

@@ -75,9 +75,7 @@ def test_the_inverse_diagonal_takes_no_table(X):
     scatter = from_columns(X[:, :P], X[:, P:])
     most, diagonal = peak(lambda: scatter.inverse_diagonal, X)
     r = scatter.rest_prior.ridge
-    inverse = np.linalg.inv(
-        r * np.eye(N) + X[:, P:] @ X[:, P:].T
-    )  # (r I + X'X)^-1 = (I - X' (r I + X X')^-1 X) / r
+    inverse = np.linalg.inv(r * np.eye(N) + X[:, P:] @ X[:, P:].T)
     expected = (1.0 - np.einsum("ij,ij->j", X[:, P:], inverse @ X[:, P:])) / r
     np.testing.assert_allclose(diagonal, expected, rtol=1e-9)
     assert most < 0.3, most

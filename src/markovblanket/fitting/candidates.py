@@ -73,7 +73,7 @@ class Candidates:
         return QUICK_WARMUP if quick else WARMUP
 
     def _takes_all(self, problem: Problem) -> bool:
-        """Whether all variables are in the block: those of a small table, or as many as were asked for."""
+        """Whether all variables are in the block, and nothing is scouted: in a small table, or if asked for."""
         if isinstance(self.asked, str):
             return problem.p + problem.q <= SMALL_TABLE or not problem.q
         return int(self.asked) >= problem.q

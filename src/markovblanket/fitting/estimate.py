@@ -203,10 +203,10 @@ def network(
     Examples
     --------
     >>> import markovblanket as mb
-    >>> made = mb.simulate(rows=300, query=1, rest=7, density=0.3, seed=0)
-    >>> posterior = mb.network(made.table, warmup=200, draws=500, seed=1)
-    >>> posterior
-    <Posterior: a network of 8 variables, 4 chains of 500 draws>
+    >>> made = mb.simulate(rows=300, query=1, rest=7, density=0.4, seed=0)
+    >>> posterior = mb.network(made.table, seed=1)
+    >>> sorted(posterior.blanket()["Q1"]), made.blanket["Q1"]
+    (['V2', 'V3', 'V6', 'V7'], ['V2', 'V3', 'V6', 'V7'])
     """
     return estimate(
         table,

@@ -47,7 +47,7 @@ class MarkovBlanket(MultiOutputMixin, RegressorMixin, SelectorMixin, BaseEstimat
         Select where the central credible interval at this level excludes zero; by default, the posterior's
         own rule.
     fdr : float, optional
-        Instead: the largest set of edges whose mean local false sign rate is at most this.
+        Instead: the largest set of edges whose expected share of false ones is at most this.
     inclusion : float, optional
         Instead: edges that are present with at least this probability.
     chains, warmup, draws, thin : int

@@ -50,13 +50,13 @@ class Block(NamedTuple):
 class Law(NamedTuple):
     """What the entries depend on besides the block: ``B = S11 + I``, n, and odds and slab by class of pair.
 
-    The first ``p`` variables of the block are the query; ``prior_against`` are prior odds that an entry is zero.
+    The first ``p`` variables of the block are the query; ``odds`` are prior log-odds that an entry is not zero.
     """
 
     B: Array
     n: float
     p: int
-    prior_against: Array
+    odds: Array
     slab: Array
 
 
@@ -142,11 +142,12 @@ def begin(block: Block, law: Law, column: Column, i: int) -> None:
         diagonal[a] = b * (U[a, a] - u[a] * u[a] / t) + t * (H[a, a] - 2.0 * x[a] * u[a])
         linear[a] = t * column.Eg[a] - law.B[i, a]
         gradient[a] = linear[a]
+    with_query, without_query = math.exp(-law.odds[WITH_QUERY]), math.exp(-law.odds[WITHOUT_QUERY])
     for a in range(P):
-        slab = law.slab[class_of(i, a, law.p)]
-        h = diagonal[a] + 1.0 / slab
+        of = class_of(i, a, law.p)
+        h = diagonal[a] + 1.0 / law.slab[of]
         column.variance[a] = 1.0 / h
-        column.against[a] = math.sqrt(slab * h) * law.prior_against[class_of(i, a, law.p)]
+        column.against[a] = math.sqrt(law.slab[of] * h) * (with_query if of == WITH_QUERY else without_query)
     for k in range(P):
         if w[k] != 0.0:
             shift(block, law, column, i, k, w[k])
@@ -260,7 +261,7 @@ def draw_place(rng: np.random.Generator, column: Column, lifted: int) -> int:
 
     Places with less than e^-40 of the weight of the best vanish in the sum; mostly one or a few are left.
     """
-    weight, most = column.weight, largest(column.weight)
+    weight, most, chance = column.weight, largest(column.weight), rng.random()
     place, left, total = -1, 0, 0.0
     for k in range(len(weight)):
         if weight[k] > most - NEGLIGIBLE:
@@ -271,7 +272,7 @@ def draw_place(rng: np.random.Generator, column: Column, lifted: int) -> int:
     for k in range(len(weight)):
         weight[k] = math.exp(weight[k] - most) / column.against[k] if weight[k] > most - NEGLIGIBLE else 0.0
         total += weight[k]
-    rest = rng.random() * total
+    rest = chance * total
     for k in range(len(weight)):
         rest -= weight[k]
         if rest < 0.0:

@@ -27,7 +27,7 @@ def relocate(
 
     The number of edges of the variable stays the same, so that the choice of the edge is symmetric.
     """
-    block = _block(W11, W12, scatter)
+    block = block_of(W11, W12, scatter)
     i = int(rng.integers(law.p))
     w, s = W11[i].copy(), W12[i].copy()
     w[i] = 0.0
@@ -47,10 +47,10 @@ def relocate(
     (w if new < len(w) else s)[new - len(w) if new >= len(w) else new] = value
     W11, W12 = _with_column(W11, i, w, block.U), W12.copy()
     W12[i] = s
-    return W11, W12, _block(W11, W12, scatter)
+    return W11, W12, block_of(W11, W12, scatter)
 
 
-def _block(W11: Array, W12: Array, scatter: Scatter) -> Block:
+def block_of(W11: Array, W12: Array, scatter: Scatter) -> Block:
     """Return the block with ``U``, ``G = W12 A W21`` and ``H = U G U``, in the form of the compiled functions."""
     U = np.linalg.inv(W11)
     U = np.ascontiguousarray((U + U.T) / 2)

@@ -14,6 +14,7 @@ every variable is in the block, this is the posterior of the whole network. A sw
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -33,7 +34,7 @@ from markovblanket.contracts import (
 )
 from markovblanket.model import _block_columns
 from markovblanket.model._block_columns import WITH_QUERY, WITHOUT_QUERY, Law
-from markovblanket.model._block_relocation import relocate
+from markovblanket.model._block_relocation import block_of, relocate
 from markovblanket.model.rest_prior import RestPrior
 from markovblanket.model.scatter import Factored, inverse_diagonal, rotated
 from markovblanket.priors.spike_slab import draw_rows
@@ -42,6 +43,8 @@ from markovblanket.priors.spike_slab import draw_rows
 HYPER_NAMES = {WITH_QUERY: ("inclusion", "slab"), WITHOUT_QUERY: ("inclusion_others", "slab_others")}
 # Rows of candidates are visited a few at a time where a pass over all rows of W12 takes more multiplications.
 MOST_MULTIPLICATIONS = 2_000_000
+# With latent columns, a block of at most so many variables is drawn so many times more in a sweep.
+SMALL_BLOCK, REPETITIONS = 40, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +108,11 @@ class WidenedBlanket:
         W11, W12, block = relocate(rng, state.W11.copy(), W12, scatter, law)  # an edge's place in (W11, W12)  | S
         inclusion = np.empty_like(W11)
         changes += _block_columns.draw_columns(rng, block, law, inclusion)  # W11  | W12, S
-        hyper = self._draw_hyper(rng, block.W, W12)  # hyper  | W11, W12
-        state = ChainState(block.W, W12, state.T, hyper, state.columns, inclusion)
-        return state, SweepInfo(changes, 0.0, 1.0)
+        state = replace(state, W11=block.W, W12=W12)
+        for _ in range(self._repetitions):
+            state = self._draw_block_again(rng, state, inclusion)  # X1  | W, Y and W11  | W12, S
+        hyper = self._draw_hyper(rng, state.W11, W12)  # hyper  | W11, W12
+        return replace(state, hyper=hyper, inclusion=inclusion), SweepInfo(changes, 0.0, 1.0)
 
     def _refresh(self, rng: np.random.Generator, state: ChainState) -> tuple[ChainState, Scatter]:
         """Draw the latent columns; return the state with them, and their scatter."""
@@ -117,6 +122,26 @@ class WidenedBlanket:
         columns = latent.refresh(rng, state)
         return replace(state, columns=columns), latent.scatter(columns)
 
+    @property
+    def _repetitions(self) -> int:
+        """How often a sweep draws the latent columns of the block and ``W11`` once more.
+
+        Given its latent column, an edge of a variable with levels comes and goes seldom; in a small block, further
+        steps cost little beside the rest of a sweep.
+        """
+        latent = self.problem.latent
+        moves = latent is not None and latent.moves_query
+        return REPETITIONS if moves and self.problem.p <= SMALL_BLOCK else 0
+
+    def _draw_block_again(self, rng: np.random.Generator, state: ChainState, inclusion: Array) -> ChainState:
+        """Draw the latent columns of the block, and then ``W11``, given everything else."""
+        assert self.problem.latent is not None
+        columns = self.problem.latent.refresh_query(rng, state)
+        scatter = self.problem.latent.scatter(columns)
+        block = block_of(state.W11.copy(), state.W12, scatter)
+        _block_columns.draw_columns(rng, block, self.law(state.hyper, scatter), inclusion)
+        return replace(state, W11=block.W, columns=columns)
+
     def _draw_cross(
         self, rng: np.random.Generator, state: ChainState, scatter: Scatter, law: Law
     ) -> tuple[Array, int]:
@@ -125,7 +150,7 @@ class WidenedBlanket:
             return state.W12, 0
         kinds = np.where(np.arange(self.problem.p) < self.p, WITH_QUERY, WITHOUT_QUERY)
         U, rows = inverse(state.W11), self._visited(rng)
-        W12, info = draw_rows(rng, state.W12, U, scatter, -np.log(law.prior_against[kinds]), law.slab[kinds], rows)
+        W12, info = draw_rows(rng, state.W12, U, scatter, law.odds[kinds], law.slab[kinds], rows)
         return W12, info.iterations
 
     def _visited(self, rng: np.random.Generator) -> Indices:
@@ -152,8 +177,8 @@ class WidenedBlanket:
             for kind, (inclusion, slab) in names.items()
         }
         pairs = self._filled(laws)
-        against = np.array([(1.0 - inclusion) / inclusion for inclusion, _ in pairs])
-        return Law(scatter.B, float(scatter.n), self.p, against, np.array([slab for _, slab in pairs]))
+        odds = np.array([math.log(inclusion) - math.log1p(-inclusion) for inclusion, _ in pairs])
+        return Law(scatter.B, float(scatter.n), self.p, odds, np.array([slab for _, slab in pairs]))
 
     def _draw_hyper(self, rng: np.random.Generator, W11: Array, W12: Array) -> Hyper:
         """Draw inclusion probability and slab of each class of pairs, given its entries in both blocks."""

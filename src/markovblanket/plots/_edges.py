@@ -127,7 +127,7 @@ def heatmap(posterior: Posterior, *, most: int = 60, ax: Axes | None = None) -> 
         selected edge, so that it can be recognised without colours.
     """
     rows, columns = _of_interest(posterior, most)
-    partial = _averaged(posterior).loc[rows, columns].to_numpy()
+    partial = _averaged(posterior, rows, columns).to_numpy()
     ax = ax or plt.subplots(figsize=(2.5 + 0.19 * len(columns), 1.6 + 0.25 * len(rows)), layout="constrained")[1]
     limit = max(float(np.nanmax(np.abs(partial), initial=0.0)), np.finfo(float).tiny)
     image = ax.imshow(partial, cmap=DIVERGING, vmin=-limit, vmax=limit, aspect="auto")
@@ -148,14 +148,18 @@ def _of_interest(posterior: Posterior, most: int) -> tuple[list[Any], list[Any]]
     return kept, kept
 
 
-def _averaged(posterior: Posterior) -> pd.DataFrame:
-    """Return the mean partial correlation of each pair, query by all variables; missing on the diagonal."""
-    pairs = posterior.edges(all=True, detail=True)[["query", "variable", "partial_correlation_averaged"]]
-    turned = pairs.rename(columns={"query": "variable", "variable": "query"})
-    turned = turned[turned["query"].isin(posterior.query)]  # edges among the query, from their other end
-    return pd.concat([pairs, turned]).pivot(
+def _averaged(posterior: Posterior, rows: list[Any], columns: list[Any]) -> pd.DataFrame:
+    """Return the mean partial correlations of these variables; missing of a variable with itself."""
+    names = pd.Index(posterior.names)
+    row, column = names.isin(rows), names.isin(columns)
+    i, k = once(np.ones(posterior.inclusion.shape))
+    drawn = (row[i] & column[k]) | (row[k] & column[i])
+    pairs = posterior.edges_at(i[drawn], k[drawn], detail=True)
+    turned = pairs.rename(columns={"query": "variable", "variable": "query"})  # seen from their other ends
+    table = pd.concat([pairs, turned]).pivot(
         index="query", columns="variable", values="partial_correlation_averaged"
     )
+    return table.reindex(index=rows, columns=columns)
 
 
 def explained(posterior: Posterior, level: float = 0.95, *, ax: Axes | None = None) -> Axes:

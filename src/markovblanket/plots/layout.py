@@ -31,6 +31,8 @@ FAN_HALF_ANGLE = math.radians(150)
 EDGE_LENGTH = 1.1
 COMPONENT_SPACING = 0.4
 WIDENING = 1.4
+# Boxes fill at most this share of a connected component, or they would be pushed into columns.
+MOST_FILLED = 0.08
 
 
 # Blankets -----------------------------------------------------------------------------------------------------
@@ -213,6 +215,8 @@ def _component(
     place = dict(zip(ring, centre, strict=True))
     steps = np.array([place[a] - place[b] for a, b in ring.edges])
     centre *= EDGE_LENGTH / np.median(np.linalg.norm(steps, axis=1))
+    filled = sum(math.prod(boxes[name]) for name in names) / max(float(np.ptp(centre, axis=0).prod()), 1e-9)
+    centre *= math.sqrt(max(1.0, min(filled / MOST_FILLED, len(names))))
     where = apart(dict(zip(ring, centre, strict=True)), boxes)
     low, high = corners(where, boxes)
     return {name: here - (low + high) / 2 for name, here in where.items()}

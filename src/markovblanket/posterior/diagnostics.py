@@ -183,8 +183,9 @@ def _problems(table: pd.DataFrame, least: int) -> list[str]:
 
 
 def hyperparameters(draws: xr.Dataset) -> xr.Dataset:
-    """Draws of what the prior learned."""
-    return draws.drop_vars(list(AXES), errors="ignore")
+    """Draws of what the prior learned, in the order of their names, which a file does not keep."""
+    learned = draws.drop_vars(list(AXES), errors="ignore")
+    return learned[sorted(map(str, learned.data_vars))]
 
 
 def r2(draws: xr.Dataset) -> xr.DataArray:

@@ -24,16 +24,16 @@ LARGEST_INCLUSION = 1.0 - 2.0**-53
 class SpikeSlab(ScaleMixture):
     """Spike and slab: ``w = 0`` with probability ``1 - inclusion``, otherwise ``w ~ N(0, slab)``.
 
-    Both parameters are learned from the data unless they are given. As a scale mixture, ``t`` is 0 or ``slab``.
-    The proportion of draws in which an entry is not zero estimates its posterior inclusion probability. ``W12`` is
-    drawn entry by entry, not by a solver, at the cost of about one product of ``W12`` with the data.
+    Both parameters are learned from the data unless they are given; in a widened block, separately for pairs with
+    a query variable and for all other pairs. As a scale mixture, ``t`` is 0 or ``slab``. ``W12`` is drawn entry by
+    entry, not by a solver, at the cost of about one product of ``W12`` with the data.
 
     Parameters
     ----------
     inclusion : float, optional
         Prior probability of an edge. By default it is learned, with a ``Beta(edges, gaps)`` hyperprior, in which
-        ``gaps`` is by default the number of other variables: about one neighbour per query variable is expected,
-        and many more are possible.
+        ``gaps`` is by default the number of variables (in the paper's block, of those outside the query): about
+        one neighbour per variable is expected, and many more are possible.
     slab : float, optional
         Variance of the entries that are not zero. By default it is learned, with an inverse gamma hyperprior
         ``slab ~ InverseGamma(shape, rate)``.

@@ -255,6 +255,8 @@ class Standardisation:
         """Return the standardisation of the columns of ``X``; a constant one is refused by name."""
         if len(X) < 2:
             raise ValueError(f"the table has {len(X)} row(s); standardising its columns takes at least 2")
+        if not X.shape[1]:
+            return cls(np.empty(0), np.empty(0))
         parts = [_spread(X[:, span]) for span in spans(*X.shape)]
         reach, mean, sd = (np.concatenate(part) for part in zip(*parts, strict=True))
         # Rounding leaves a constant column a spread of about 1e-16 of its values.

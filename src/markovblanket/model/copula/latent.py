@@ -102,6 +102,17 @@ class Copula:
         """Return the initial columns of a chain."""
         return Columns(self.X1, self.X2)
 
+    @property
+    def moves_query(self) -> bool:
+        """Whether a column of the query is redrawn in a sweep."""
+        return bool(self.query)
+
+    def refresh_query(self, rng: np.random.Generator, state: ChainState) -> Columns:
+        """Draw the moving cells of the query columns from ``X1 | X2, W, Y``; return all columns."""
+        assert state.columns is not None
+        X1, X2 = state.columns.X1, state.columns.X2
+        return Columns(self._refresh_query(rng, X1, times_transpose(state.W12, X2).T, state.W11), X2)
+
     def refresh(self, rng: np.random.Generator, state: ChainState) -> Columns:
         """Draw the moving cells from ``X | W, Y``, column by column; return all columns."""
         assert state.columns is not None
