@@ -37,6 +37,11 @@ def numbers_table() -> Any:
     return mb.simulate(rows=60, query=2, rest=9, density=0.3, seed=1)
 
 
+def wide_table() -> Any:
+    """More columns than a block takes as a whole, so that candidates are scouted."""
+    return mb.simulate(rows=50, query=2, rest=110, density=0.03, seed=5)
+
+
 def mixed_table() -> Any:
     """Columns of every kind, with missing cells."""
     return mb.simulate(rows=60, query=3, rest=9, kinds="mixed", missing=0.1, seed=2)
@@ -49,7 +54,9 @@ def of_posterior(posterior: mb.Posterior) -> dict[str, Any]:
         for group, data in posterior.datasets().items()
         for name, values in data.variables.items()
     }
-    return groups | of_frame("edges", posterior.edges(all=True)) | of_frame("summary", posterior.summary())
+    chosen = {"candidates": np.array(posterior.settings["candidates"]["chosen"], dtype=object)}
+    edges = of_frame("edges", posterior.edges(all=True, detail=True))
+    return groups | chosen | edges | of_frame("summary", posterior.summary())
 
 
 def of_frame(name: str, frame: pd.DataFrame) -> dict[str, Any]:
@@ -60,6 +67,11 @@ def of_frame(name: str, frame: pd.DataFrame) -> dict[str, Any]:
 def fitted(made: Any, **options: Any) -> dict[str, Any]:
     """What a short fit of a simulated table gives."""
     return of_posterior(mb.estimate(made.table, made.query, **SHORT | options))
+
+
+def network(made: Any, **options: Any) -> dict[str, Any]:
+    """What a short fit of the whole network of a simulated table gives."""
+    return of_posterior(mb.network(made.table, **SHORT | options))
 
 
 def scanned() -> dict[str, Any]:
@@ -89,7 +101,7 @@ import sys, warnings
 sys.path.insert(0, sys.argv[1])
 import golden
 warnings.simplefilter("ignore")
-golden.fitted(golden.mixed_table(), warmup=200, draws=1000, checkpoint=sys.argv[2])
+golden.fitted(golden.mixed_table(), candidates=5, warmup=200, draws=1000, checkpoint=sys.argv[2])
 """
 
 
@@ -135,8 +147,15 @@ def from_scatter() -> dict[str, Any]:
 
 CASES: dict[str, Callable[[], Numbers]] = {
     **{f"numbers, {prior}": lambda prior=prior: fitted(numbers_table(), prior=prior) for prior in PRIORS},
+    "numbers, candidates=0": lambda: fitted(numbers_table(), candidates=0),
+    "numbers, candidates=5": lambda: fitted(numbers_table(), candidates=5),
+    "numbers, scouted": lambda: fitted(wide_table()),
+    "numbers, a network": lambda: network(numbers_table()),
     "numbers as they are": lambda: fitted(numbers_table(), margins="gaussian"),
     **{f"mixed with gaps, {prior}": lambda prior=prior: fitted(mixed_table(), prior=prior) for prior in PRIORS},
+    "mixed with gaps, candidates=0": lambda: fitted(mixed_table(), candidates=0),
+    "mixed with gaps, candidates=5": lambda: fitted(mixed_table(), candidates=5),
+    "mixed with gaps, a network": lambda: network(mixed_table()),
     "mixed with gaps, by rank": lambda: fitted(mixed_table(), margins="rank"),
     "a scatter matrix": from_scatter,
     "until converged": lambda: fitted(numbers_table(), draws="auto", warmup=100, budget=2100),

@@ -118,6 +118,19 @@ class Observed:
         X[:, [place[name] for name in self.moving]] = self.latent.values[sample]
         return Columns(X[:, : self.p], X[:, self.p :])
 
+    def means_at(self, sample: Sample) -> tuple[Array, Array]:
+        """Return the means of the latent columns of the query and of the rest in a sample.
+
+        They are zero but for columns that move: a mean over filled cells need not be that of the observed ones.
+        """
+        names = (*self.table.query, *self.table.rest)
+        place = {name: k for k, name in enumerate(names)}
+        means = np.zeros(len(names))
+        if self.moving:  # in one order in memory, so that the last bits are those of a posterior that was saved
+            drawn = np.ascontiguousarray(self.latent.values[sample])
+            means[[place[name] for name in self.moving]] = drawn.mean(axis=0)
+        return means[: self.p], means[self.p :]
+
     @cached_property
     def moving_rest(self) -> dict[int, int]:
         """The position of each moving column among the rest, and its position among all moving columns."""

@@ -120,7 +120,7 @@ class Fit:
         samples = self.observed.samples(draws)
         for sample, X2 in zip(samples, self._rest(rng, values, samples), strict=True):
             W11, W12 = self.matrices(sample)
-            mean = X2 @ coefficients(W11, W12).T
+            mean = self.observed.means_at(sample)[0] + X2 @ coefficients(W11, W12).T
             X1, sd = mean + _residual_noise(rng, W11, len(X2)), np.sqrt(np.diag(np.linalg.inv(W11)))
             scales = self.observed.scales(rng, sample, self.observed.table.query)
             for i, scale in enumerate(scales):
@@ -137,7 +137,10 @@ class Fit:
         return np.column_stack([scale.data(x) for scale, x in zip(scales, beta @ X2.T, strict=True)])
 
     def _rest(self, rng: np.random.Generator, values: Array, samples: Sequence[Sample]) -> Iterator[Array]:
-        """Yield latent cells of the rest of the new rows for each sample, starting from the previous ones."""
+        """Yield latent cells of the rest of the new rows for each sample, starting from the previous ones.
+
+        They are less the means of their columns in that sample.
+        """
         observed, names = self.observed, self.observed.table.rest
         drawn = [j for j, name in enumerate(names) if name not in observed.fixed_scales]
         moving = np.isin(np.arange(len(names)), list(observed.moving_rest)) | np.isnan(values).any(axis=0)
@@ -150,10 +153,9 @@ class Fit:
             scales = observed.scales(rng, sample, [names[j] for j in drawn])
             for j, scale in zip(drawn, scales, strict=True):
                 lower[:, j], upper[:, j] = scale.bounds(values[:, j])
-            rows = Rows.between(lower, upper, x)
-            x = completion.draw(
-                rng, rows, observed.rest_at(sample, J), SWEEPS_PER_DRAW if k else SWEEPS_OF_FIRST_DRAW
-            )
+            means, sweeps = observed.means_at(sample)[1], SWEEPS_PER_DRAW if k else SWEEPS_OF_FIRST_DRAW
+            rows = Rows.between(lower - means, upper - means, x)
+            x = completion.draw(rng, rows, observed.rest_at(sample, J) - means[J], sweeps)
             yield x
 
     def _known(self, values: Array) -> tuple[Array, Array]:
@@ -219,7 +221,9 @@ def _checks_at_sample(
     columns = observed.columns_at(sample)
     means, sd = of_query(W11, W12, columns)  # if there are no other variables: given all of the query
     if W12.shape[1]:
-        means, sd = columns.X2 @ coefficients(W11, W12).T, np.sqrt(np.diag(np.linalg.inv(W11)))
+        others = columns.X2 - columns.X2.mean(axis=0)
+        means = columns.X1.mean(axis=0) + others @ coefficients(W11, W12).T
+        sd = np.sqrt(np.diag(np.linalg.inv(W11)))
     scales = observed.scales(rng, sample, observed.table.query)
     for i, (name, scale) in enumerate(zip(observed.table.query, scales, strict=True)):
         z, noise, mean = (columns.X1[:, i] - means[:, i]) / sd[i], rng.standard_normal(len(means)), means[:, i]
