@@ -213,3 +213,13 @@ def test_numpy_numbers_are_numbers(made):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mb.ConvergenceWarning)
         same_numbers(fit(made, candidates=3), fit(made, candidates=np.int64(3)))
+
+
+def test_near_duplicates_of_a_candidate_become_candidates():
+    """One of three twins is connected to the query: with the first that is found, the others join the block."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((120, 130))
+    X[:, [8, 9]] = X[:, [7]] * [1.0, -1.0] + 0.1 * rng.standard_normal((120, 2))
+    y = X[:, 7] + rng.standard_normal(120)
+    posterior = mb.estimate(np.column_stack([y, X]), [0], warmup=50, draws=50, chains=2, seed=1, progress=False)
+    assert {8, 9, 10} <= set(posterior.settings["candidates"]["chosen"])

@@ -35,8 +35,6 @@ EFFORT = {
     "iterations": "iterations of the solver, or entries of W12 changed if there is no solver",
     "residual": "distance of W12 from the exact draw, in standard deviations",
     "scale_factor": "factor of the joint move of W12 and its scales",
-    "proposals": "proposed moves of an edge with a latent column",
-    "rejections": "rejected moves of an edge with a latent column",
 }
 # Longer lists of variables are cut off.
 MOST_COLUMNS_LISTED = 1500
