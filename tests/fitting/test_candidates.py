@@ -31,7 +31,7 @@ def made():
 @pytest.fixture(scope="module")
 def wide():
     """More columns than a small table has."""
-    return mb.simulate(rows=60, query=2, rest=candidates.SMALL_TABLE, density=0.03, seed=2)
+    return mb.simulate(rows=60, query=2, rest=candidates.LARGEST_BLOCK, density=0.03, seed=2)
 
 
 def problem(made, prior=None, query=None):
@@ -80,7 +80,7 @@ def test_a_larger_one_is_scouted(wide):
     assert sampler.sweeps == 100
     posterior = fit(wide)
     chosen = posterior.settings["candidates"]["chosen"]
-    assert 0 < len(chosen) < candidates.SMALL_TABLE
+    assert 0 < len(chosen) < candidates.LARGEST_BLOCK
     assert set(chosen) <= set(posterior.variables)
 
 
@@ -218,7 +218,7 @@ def test_numpy_numbers_are_numbers(made):
 def test_near_duplicates_of_a_candidate_become_candidates():
     """One of three twins is connected to the query: with the first that is found, the others join the block."""
     rng = np.random.default_rng(5)
-    X = rng.standard_normal((120, 130))
+    X = rng.standard_normal((120, 160))
     X[:, [8, 9]] = X[:, [7]] * [1.0, -1.0] + 0.1 * rng.standard_normal((120, 2))
     y = X[:, 7] + rng.standard_normal(120)
     posterior = mb.estimate(np.column_stack([y, X]), [0], warmup=50, draws=50, chains=2, seed=1, progress=False)

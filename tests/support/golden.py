@@ -39,7 +39,7 @@ def numbers_table() -> Any:
 
 def wide_table() -> Any:
     """More columns than a block takes as a whole, so that candidates are scouted."""
-    return mb.simulate(rows=50, query=2, rest=110, density=0.03, seed=5)
+    return mb.simulate(rows=50, query=2, rest=160, density=0.03, seed=5)
 
 
 def mixed_table() -> Any:

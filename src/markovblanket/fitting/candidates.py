@@ -22,9 +22,8 @@ from markovblanket.model.network_sweep import WidenedBlanket
 from markovblanket.model.sweep import Blanket
 
 AUTO = "auto"
-# A table of at most so many variables is in the block as a whole.
-SMALL_TABLE = 100
-# Otherwise the block has at most so many variables; the cost of a sweep grows with the third power of that.
+# The block has at most so many variables: a smaller table is in it as a whole, and in a larger one candidates are
+# scouted. The cost of a sweep grows with the third power of that.
 LARGEST_BLOCK = 150
 # Candidates are a neighbour of some query variable with at least this probability while scouting.
 LEAST_INCLUSION = 0.05
@@ -56,7 +55,7 @@ class Candidates:
         self.require(problem)
         if not isinstance(problem.prior, SparsePrior) or (self.asked == 0 and problem.q):
             return Blanket(problem)
-        if self._takes_all(problem):
+        if self._most(problem) >= problem.q:
             return WidenedBlanket.of(problem, np.arange(problem.q))
         sweeps = min(SCOUTING_SWEEPS, max(warmup, LEAST_SCOUTING_SWEEPS))
         return Scouting(
@@ -80,14 +79,8 @@ class Candidates:
         )
         return QUICK_WARMUP if quick else WARMUP
 
-    def _takes_all(self, problem: Problem) -> bool:
-        """Whether all variables are in the block, and nothing is scouted: in a small table, or if asked for."""
-        if isinstance(self.asked, str):
-            return problem.p + problem.q <= SMALL_TABLE or not problem.q
-        return int(self.asked) >= problem.q
-
     def _most(self, problem: Problem) -> int:
-        """The largest number of candidates that scouting may choose."""
+        """The largest number of candidates."""
         return max(LARGEST_BLOCK - problem.p, 0) if isinstance(self.asked, str) else int(self.asked)
 
     def require(self, problem: Problem) -> None:

@@ -85,7 +85,7 @@ def estimate(
         ``"dual"``, linear in the number of variables, or ``"dense"``, the slow reference.
     candidates : int or "auto"
         With exact zeros: the largest number of variables that join the query in its block. ``"auto"``: all of a
-        small table (100 variables); otherwise those that a short scouting stage finds to be a neighbour with a
+        table of up to 150 variables; otherwise those that a short scouting stage finds to be a neighbour with a
         probability of 0.05 or more, and their near-duplicates, up to a block of 150 variables. 0: none, the
         paper's block, which sees an edge from the query alone.
     chains, warmup, draws, thin : int
