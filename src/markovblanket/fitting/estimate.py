@@ -102,8 +102,8 @@ def estimate(
     keep : str or path
         ``"draws"``: every draw, in memory. ``"summary"``: statistics of every edge, in memory that does not grow
         with the draws, and the draws of a few edges. A path: a summary, and every draw in a zarr store in that
-        folder (W12 in single precision), which is then also a saved posterior. ``"auto"``: draws if W11 and
-        W12 have at most 2^28 numbers in all (two gigabytes), else a summary.
+        folder (W12 in single precision), which is then also a saved posterior. ``"auto"``: draws if W12 has at
+        most 2^28 numbers in all (two gigabytes), else a summary.
     named : list of pairs, optional
         With a summary: the edges (query, variable) whose draws are kept; by default the 200 whose sign is surest
         after warm-up.

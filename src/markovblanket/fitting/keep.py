@@ -107,9 +107,9 @@ def decide(
         return Keeping(str(Path(keep).resolve()), "disk", "a path was given", chosen)
     if keep != "auto":
         return Keeping(keep, keep, "as asked", chosen)
-    numbers = chains * schedule.draws * len(names[0]) * (len(names[0]) + len(names[1]))
+    numbers = chains * schedule.draws * len(names[0]) * len(names[1])  # W11 is kept in any case
     kept, how = ("draws", "at most") if numbers <= MOST_NUMBERS_IN_MEMORY else ("summary", "more than")
-    return Keeping(keep, kept, f"W11 and W12 have {numbers:,} numbers, {how} {MOST_NUMBERS_IN_MEMORY:,}", chosen)
+    return Keeping(keep, kept, f"W12 has {numbers:,} numbers, {how} {MOST_NUMBERS_IN_MEMORY:,}", chosen)
 
 
 def _refuse_misspelt(keep: str | Path) -> None:
