@@ -94,7 +94,7 @@ def test_a_run_killed_at_random_moments_is_the_run_that_was_not(kind, keep, opti
     options = {"keep": keep, "warmup": 300, "draws": 150, **options}
     whole, folder = fitted(kind, **options), tmp_path / "run"
     rng, phases, kills = np.random.default_rng(4), set(), 0
-    while kills < 7 or not wanted <= phases:
+    while kills < 7 or not wanted <= phases or RunFolder(Path(folder)).plan() is None:
         child = in_a_child(partial(fitted, kind, checkpoint=folder, **options))
         child.join(rng.uniform(0.05, 0.4))
         if child.is_alive():
