@@ -81,7 +81,7 @@ class WidenedBlanket:
 
     @property
     def variables(self) -> int:
-        """Number of all variables."""
+        """Number of all variables of the table, in the block or not."""
         return self.problem.p + self.problem.q
 
     # The chain --------------------------------------------------------------------------------------------

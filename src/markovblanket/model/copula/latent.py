@@ -171,7 +171,7 @@ class Copula:
 
     @cached_property
     def rest_prior(self) -> RestPrior:
-        """Prior of ``W22.1``."""
+        """Prior of ``W22.1``, the one that was given or that of largest marginal likelihood."""
         return self.given_prior or RestPrior.of_columns(self.X2)
 
     @property
