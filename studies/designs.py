@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from importlib import util
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -169,11 +169,12 @@ def queried(table: np.ndarray, W: np.ndarray, names: Sequence[str], query: int, 
 @cache
 def published(network: str) -> tuple[list[str], np.ndarray]:
     """Names and precision matrix, (I - B)' diag(1/v) (I - B) with x = B x + e and e independent of variances v."""
-    try:
-        found = resources.files("pgmpy") / "utils" / "example_models" / f"{network}.json"
-    except ImportError as error:
-        raise AbsentError("pgmpy is not installed") from error
-    told = json.loads(found.read_text())
+    package = util.find_spec("pgmpy")  # only its file is needed: it is not imported
+    if package is None or package.origin is None:
+        raise AbsentError("pgmpy is not installed")
+    told = json.loads(
+        Path(package.origin).with_name("utils").joinpath("example_models", f"{network}.json").read_text()
+    )
     names, cpds = told["nodes"], told["cpds"]
     I_B, v = np.eye(len(names)), np.array([cpds[name]["variance"][0] for name in names])
     for child, name in enumerate(names):

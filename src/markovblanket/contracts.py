@@ -75,9 +75,11 @@ class Columns:
 class ChainState:
     """Current state of a chain; a sweep returns a new state and never changes an old one.
 
-    ``hyper`` holds the learned hyperparameters by name. ``columns`` is None if all columns are observed Gaussian
-    data, which never change. ``inclusion``, P x P, has the conditional probabilities of the last sweep that an
-    entry of a widened block is not zero; the next sweep does not depend on them.
+    ``T`` has the prior's own variables besides: the scales of ``W12``, or in a widened block the propensities of
+    its variables, 1 x P, if they are learned. ``hyper`` holds the learned hyperparameters by name. ``columns`` is
+    None if all columns are observed Gaussian data, which never change. ``inclusion``, P x P, has the conditional
+    probabilities of the last sweep that an entry of a widened block is not zero; the next sweep does not depend on
+    them.
     """
 
     W11: Array
@@ -241,16 +243,20 @@ class SparsePrior(Protocol):
     def slab(self) -> float | None:
         """Variance of an entry that is not zero; None if it is learned."""
 
-    def draw_hyper(
-        self, rng: np.random.Generator, edges: int, pairs: int, squares: float, variables: int
-    ) -> tuple[float, float]:
-        """Draw ``(inclusion, slab)`` given ``edges`` nonzero ones among ``pairs``, with their sum of squares."""
+    def draw_inclusion(self, rng: np.random.Generator, edges: float, pairs: float, variables: int) -> float:
+        """Draw the inclusion probability given ``edges`` nonzero ones among ``pairs``."""
+
+    def draw_slab(self, rng: np.random.Generator, edges: float, squares: float) -> float:
+        """Draw the slab given the number of nonzero entries and their sum of squares."""
+
+    def draw_propensities(self, rng: np.random.Generator, edges: Array, pairs: float, variables: int) -> Array:
+        """Draw the propensity of each variable given how many of its ``pairs`` it has made ``edges``."""
 
     def start_hyper(self, rng: np.random.Generator, variables: int) -> tuple[float, float]:
         """Draw an over-dispersed ``(inclusion, slab)`` for the start of a chain."""
 
-    def expected_inclusion(self, variables: int) -> float:
-        """Return the prior probability of an edge, averaged over the hyperprior if it is learned."""
+    def expected_inclusion(self, variables: int, causes: int = 1) -> float:
+        """Return the prior probability of an edge that has so many causes, averaged over what is learned."""
 
 
 class Latent(Protocol):
@@ -269,8 +275,14 @@ class Latent(Protocol):
     def moves_query(self) -> bool:
         """Whether a column of the query is latent."""
 
-    def refresh_query(self, rng: np.random.Generator, state: ChainState) -> Columns:
-        """Draw the latent cells of the query columns from ``X1 | X2, W, Y``; return all columns."""
+    def linear_terms(self, state: ChainState) -> Array:
+        """Return ``X2 W21``, n x p: all that the query columns depend on outside the query."""
+
+    def refresh_query(self, rng: np.random.Generator, X1: Array, linear: Array, W11: Array) -> Array:
+        """Draw the latent cells of the query columns from ``X1 | X2, W, Y``, given their linear terms."""
+
+    def query_scatter(self, X1: Array) -> Array:
+        """Return the scatter ``S11`` of the query columns."""
 
     def widened(self, candidates: Indices) -> Latent:
         """Return the latent columns with the candidates, given by their positions in the rest, among the query."""

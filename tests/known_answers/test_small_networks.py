@@ -42,13 +42,14 @@ def sampler_of(case: SmallCase, kind: Kind = Held) -> Sampler:
     """The sampler of the case: the candidates are the first of the variables that are not in the query."""
     X, candidates = case.X, np.arange(case.P - case.query)
     problem = Problem(scatter.from_columns(X[:, : case.query], X[:, case.query :]), SpikeSlab(), Dual())
-    widened = WidenedBlanket.of(problem, candidates)
+    widened = WidenedBlanket.of(problem, candidates, np.ones(X.shape[1]))
     return kind(*(getattr(widened, name) for name in WidenedBlanket.__slots__), held(case))
 
 
 def chain(rng: np.random.Generator, sampler: Sampler, sweeps: int) -> list[ChainState]:
     """The states of a chain after its warm-up."""
-    state = replace(sampler.start(rng), hyper=sampler.held)
+    start = sampler.start(rng)
+    state = replace(start, hyper=sampler.held, T=np.zeros_like(start.T))
     states = []
     for _ in range(WARMUP + sweeps):
         state, _ = sampler.sweep(rng, state)

@@ -57,7 +57,8 @@ def make_setting(p: int, P: int, q: int, n: int, closeness: float = 0.0) -> Sett
     W11 = W11 + W11.T
     W11 += np.diag(np.abs(W11).sum(axis=0) + rng.exponential(1.0, P))
     W12 = rng.standard_normal((P, q)) * (rng.random((P, q)) < 0.5)
-    law = Law(X[:, :P].T @ X[:, :P] + np.eye(P), float(n), p, np.array([-0.7, 0.4]), np.array([0.5, 1.7]))
+    odds, slab, own_odds = np.array([0.5, 1.5]), np.array([0.5, 1.7]), rng.exponential(0.5, P)
+    law = Law(X[:, :P].T @ X[:, :P] + np.eye(P), float(n), p, odds, slab, own_odds, rng.uniform(0.5, 3.0, P))
     return Setting(X, W11, W12, law, scatter.from_columns(X[:, :P], X[:, P:]))
 
 
@@ -111,13 +112,14 @@ def test_an_entry_has_the_slope_and_curvature_of_the_joint_density(setting: Sett
 def test_the_odds_of_an_entry_are_the_integral_of_the_joint_density(setting: Setting) -> None:
     for i, k in pairs(setting)[:4]:
         kind, column = (0 if min(i, k) < setting.law.p else 1), begun(setting, i)
-        spread = math.sqrt(setting.law.slab[kind])
+        spread = math.sqrt(setting.law.slab[kind] * setting.law.precision[i] * setting.law.precision[k])
         h = column.diagonal[k] + 1 / spread**2
         middle = (column.gradient[k] + column.diagonal[k] * setting.W11[i, k]) / h
         y = np.append(0.0, middle + np.linspace(-9, 9, 601) / math.sqrt(h))
         logs = [setting.log_density(with_entries(setting.W11, i, {k: value}), setting.W12) for value in y]
         slab = np.exp(np.array(logs) - logs[0]) * stats.norm.pdf(y, 0, spread)
-        expected = setting.law.odds[kind] + math.log(np.trapezoid(slab[1:], y[1:]))
+        declined = np.prod([1 / (1 + odds) for odds in (setting.law.odds[kind], *setting.law.own_odds[[i, k]])])
+        expected = special.logit(1 - declined) + math.log(np.trapezoid(slab[1:], y[1:]))
         assert log_odds(column, k) == pytest.approx(expected, abs=1e-6)
 
 
@@ -165,8 +167,8 @@ def test_places_of_both_blocks_are_weighed_by_the_joint_density(setting: Setting
     for i in range(setting.law.p):
         w, s = setting.W11[i].copy(), setting.W12[i].copy()
         w[i] = 0.0
-        b, h = _regression(i, w, s, block, setting.W12, setting.data, setting.law)
-        curvature, entries = h - 1 / setting.law.slab[0], np.append(w, s)
+        b, curvature = _regression(i, w, s, block, setting.W12, setting.data, setting.law)
+        entries = np.append(w, s)
         for k in [k for k in range(len(b)) if k != i]:
             y, W11, W12 = entries[k] + 0.6, setting.W11, setting.W12.copy()
             if k < P:

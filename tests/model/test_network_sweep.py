@@ -12,7 +12,7 @@ from markovblanket.contracts import ChainState, Problem, SweepInfo
 from markovblanket.model import network_sweep, scatter
 from markovblanket.model.copula._margins import Gaps, Levels
 from markovblanket.model.copula.latent import Copula, centred
-from markovblanket.model.network_sweep import WidenedBlanket, explained, widened_scatter
+from markovblanket.model.network_sweep import PROPENSITY_DRAWS, WidenedBlanket, explained, widened_scatter
 from markovblanket.priors import SpikeSlab
 from markovblanket.solvers import Dual
 
@@ -47,7 +47,7 @@ def state_of(sampler, seed=0):
     hyper = {"inclusion": 0.2, "slab": 0.5, "inclusion_others": 0.4, "slab_others": 0.7}
     inclusion = rng.random((P, P))
     return ChainState(
-        Z.T @ Z, rng.standard_normal((P, q)), np.empty((0, 0)), hyper, None, (inclusion + inclusion.T) / 2
+        Z.T @ Z, rng.standard_normal((P, q)), rng.random((1, P)), hyper, None, (inclusion + inclusion.T) / 2
     )
 
 
@@ -160,13 +160,17 @@ def test_latent_columns_are_kept_in_the_order_of_the_table():
 
 @dataclass(frozen=True)
 class Listening(SpikeSlab):
-    """Keeps what its hyperparameters are drawn from."""
+    """Keeps what its slabs are drawn from, and all pairs of each class."""
 
     heard: tuple[list, ...] = ([],)
 
-    def draw_hyper(self, rng, edges, pairs, squares, variables):
-        self.heard[0].append((edges, pairs, squares, variables))
-        return 0.3, 0.5
+    def draw_inclusion(self, rng, edges, pairs, variables):
+        self.heard[0].append((pairs, variables))
+        return SpikeSlab.draw_inclusion(self, rng, edges, pairs, variables)
+
+    def draw_slab(self, rng, edges, squares):
+        self.heard[0].append((edges, squares))
+        return 0.5
 
 
 def test_hyperparameters_are_drawn_from_each_pair_once_and_by_class(shape):
@@ -176,16 +180,19 @@ def test_hyperparameters_are_drawn_from_each_pair_once_and_by_class(shape):
     (P, q), rng = state.W12.shape, np.random.default_rng(1)
     W11, W12 = state.W11 * (rng.random((P, P)) < 2), state.W12 * (rng.random((P, q)) < 0.5)
     W11[0, P - 1] = W11[P - 1, 0] = 0.0
-    hyper = sampler._draw_hyper(rng, W11, W12)
-    expected = []
+    hyper, propensities = sampler._draw_hyper(rng, replace(state, W11=W11, W12=W12))
+    pairs, slabs, unit = [], [], np.sqrt(sampler.precisions)
     for kind in (0, 1)[: len(sampler.classes)]:
-        inside = [W11[i, k] for i in range(P) for k in range(i) if (min(i, k) >= p) == kind]
-        outside = [W12[i, j] for i in range(P) for j in range(q) if (i >= p) == kind]
+        inside = [W11[i, k] / unit[i] / unit[k] for i in range(P) for k in range(i) if (min(i, k) >= p) == kind]
+        outside = [W12[i, j] / unit[i] / unit[P + j] for i in range(P) for j in range(q) if (i >= p) == kind]
         values = np.array(inside + outside)
-        expected.append((np.count_nonzero(values), len(values), pytest.approx(values @ values), sampler.variables))
-    assert prior.heard[0] == expected
+        pairs.append((len(values), sampler.variables))
+        slabs.append((np.count_nonzero(values), pytest.approx(values @ values)))
+    assert prior.heard[0] == PROPENSITY_DRAWS * pairs + slabs
     assert len(hyper) == 2 * len(sampler.classes)
-    assert all(value in (0.3, 0.5) for value in hyper.values())
+    assert [value for name, value in hyper.items() if name.startswith("slab")] == [0.5] * len(sampler.classes)
+    assert propensities.shape == (1, P)
+    assert ((propensities > 0) & (propensities < 1)).all()
 
 
 @pytest.mark.parametrize("prior", [SpikeSlab(), SpikeSlab(inclusion=0.3, slab=0.5)], ids=["learned", "given"])

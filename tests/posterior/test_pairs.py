@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from markovblanket.tables.table import Table
 from support.known_draws import streamed
 
 CHAINS, DRAWS = 2, 300
-SPIKED = {"name": "SpikeSlab", "exact_zeros": True, "expected_inclusion": 0.1}
+SPIKED = {"name": "SpikeSlab", "exact_zeros": True, "expected_inclusion": [0.1, 0.19, 0.271]}
 
 
 def matrices(p, q, seed=0, dense=False):
@@ -306,3 +308,14 @@ def test_a_hundred_variables_are_diagnosed_in_seconds():
     made = posterior(100, 0)
     assert len(made.edges()) == made.diagnostics().table.loc["edges", "quantities"]
     assert len(made.summary()) == 201
+
+
+def test_prior_odds_count_the_ends_of_an_edge_in_the_block():
+    """In the paper's block an edge has one prior cause; in a widened one its ends in the block are causes, too."""
+    average = np.full((CHAINS, 3, 7), 0.5)
+    paper = posterior(average=average)
+    settings = {"prior": SPIKED, "candidates": {"asked": "auto", "chosen": ["V1"]}}
+    widened = indexed(replace(paper, settings=settings).edges(all=True))["bayes_factor"]
+    assert indexed(paper.edges(all=True))["bayes_factor"].to_numpy() == pytest.approx(9.0)
+    assert widened[("Q0", "Q1")] == widened[("Q0", "V1")] == pytest.approx(0.729 / 0.271)
+    assert widened[("Q0", "V2")] == pytest.approx(0.81 / 0.19)

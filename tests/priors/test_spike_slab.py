@@ -55,10 +55,13 @@ def test_a_draw_leaves_the_state_alone():
         np.testing.assert_array_equal(state.W12, before)
 
 
-def enumerated(data, state, odds, v):
-    """Every set of edges, its posterior probability, and the normal law of its entries; odds and v by row."""
+def enumerated(data, state, odds, v, factor):
+    """Every set of edges, its posterior probability, and the normal law of its entries; odds and v by row.
+
+    The slab is multiplied by a factor in each column.
+    """
     U, (p, q) = np.linalg.inv(state.W11), state.W12.shape
-    C, odds, v = np.kron(U, data.F.T @ data.F + np.eye(q)), np.repeat(odds, q), np.repeat(v, q)
+    C, odds, v = np.kron(U, data.F.T @ data.F + np.eye(q)), np.repeat(odds, q), np.outer(v, factor).ravel()
     found = []
     for edges in product((False, True), repeat=p * q):
         where = np.flatnonzero(edges)
@@ -92,22 +95,23 @@ def test_draws_keep_the_enumerated_law(given, rare, monkeypatch):
 
 @pytest.mark.parametrize("rare", [0.0, 0.02, 0.4])
 @pytest.mark.parametrize("rows", [[0, 1], [1]], ids=str)
-def test_draws_with_odds_and_slab_by_row_keep_the_enumerated_law(rows, rare, monkeypatch):
+def test_draws_with_odds_and_slab_by_row_and_column_keep_the_enumerated_law(rows, rare, monkeypatch):
     """All rows visited, or one of them."""
-    odds, v = np.array([-2.0, 0.7]), np.array([3.0, 0.3])
+    odds, v, factor = np.array([-2.0, 0.7]), np.array([3.0, 0.3]), np.array([0.3, 1.0, 4.0])
 
     def draw(rng, state, data):
-        return spike_slab.draw_rows(rng, state.W12, np.linalg.inv(state.W11), data, odds, v, np.array(rows))[0]
+        law = odds, v, factor
+        return spike_slab.draw_rows(rng, state.W12, np.linalg.inv(state.W11), data, *law, np.array(rows))[0]
 
-    assert_keeps_the_law(draw, odds, v, rare, monkeypatch)
+    assert_keeps_the_law(draw, odds, v, rare, monkeypatch, factor)
 
 
-def assert_keeps_the_law(draw, odds, v, rare, monkeypatch):
+def assert_keeps_the_law(draw, odds, v, rare, monkeypatch, factor=(1.0, 1.0, 1.0)):
     """From exact draws, one draw later: sets by chi-square, entries by their moments; 1e-7 each."""
     right = spike_slab_sweep.sweep
     monkeypatch.setattr(spike_slab_sweep, "sweep", lambda *arguments: right(*arguments, rare))
     data, state, rng = problem(2, 3, 12, seed=3)
-    probability, laws = enumerated(data, state, odds, v)
+    probability, laws = enumerated(data, state, odds, v, factor)
     before = exact(rng, 20_000, probability, laws, state.W12.shape)
     after = np.stack([draw(rng, replace(state, W12=W12), data) for W12 in before])
     codes = (after.reshape(len(after), -1) != 0) @ 2 ** np.arange(after[0].size)[::-1]
@@ -130,7 +134,7 @@ def test_rare_entries_are_as_often_there_as_they_should_be():
         for r in range(len(found)):
             W21, R = np.zeros((400, 2)), np.zeros((2, len(data.F)))
             odds, v = np.full(2, -3.0), np.ones(2)
-            spike_slab_sweep.visit(rng, W21, U, R, FT, a, odds, v, np.arange(2), rare)
+            spike_slab_sweep.visit(rng, W21, U, R, FT, a, odds, v, np.ones(400), np.arange(2), rare)
             found[r] = np.count_nonzero(W21)
     assert counts[0.02].mean() > 1
     assert stats.ttest_ind(counts[0.0], counts[0.02]).pvalue > 1e-6
@@ -146,7 +150,7 @@ def test_rows_that_are_not_visited_keep_their_zeros(size, rare):
     W21, odds = state.W12.T.copy(), np.linspace(-900.0, 900.0, p)
     R = data.Y + U @ data.times_factor(state.W12)
     rows = np.array([0, p - 1])
-    spike_slab_sweep.visit(rng, W21, U, R, FT, a, odds, np.linspace(0.5, 2.0, p), rows, rare)
+    spike_slab_sweep.visit(rng, W21, U, R, FT, a, odds, np.linspace(0.5, 2.0, p), np.ones(len(W21)), rows, rare)
     np.testing.assert_array_equal(W21[:, 1:-1], state.W12.T[:, 1:-1])
     assert not W21[:, 0].any()
     assert W21[:, -1].all()

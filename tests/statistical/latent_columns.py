@@ -113,7 +113,7 @@ class Network:
         margins = {int(np.flatnonzero(order == k)[0]): self.margin(rng, X[:, k]) for k in self.moving}
         table = self.spoil(copula_of(X[:, order], p, q, margins, self.collapsed))
         problem = Problem(table.scatter(table.start()), self.prior, Dual(), table)
-        sampler = WidenedBlanket.of(problem, q + np.arange(c))
+        sampler = WidenedBlanket.of(problem, q + np.arange(c), networks.precisions(p + c + q)[order])
         source = sampler.problem.latent
         assert isinstance(source, Copula)
         return Start(replace(state_of(theta, 0), columns=source.start()), sampler, source)

@@ -2,11 +2,13 @@
 
 ::
 
-    W11, W12, hyper  ∝  1{W11 > 0} exp -1/2 tr(W11 + U W12 W21)  x  prod ss(w_ik) prod ss(w_ij)  x  hyperprior
+    W11, W12, hyper  ∝  1{W11 > 0} exp -1/2 tr(W11 + U W12 W21)  x  prod ss(w_ij)  x  hyperprior
     X1 | X2, W11, W12  ~  N(-X2 W21 U, U), row by row, X2 held fixed
 
-with a spike and slab of its own for pairs with a query variable, and for pairs without one. The joint prior is the
-definition, so the hyperparameters' own prior is what remains of the hyperprior after the rejection.
+with a spike and slab of its own for pairs with a query variable, and for pairs without one: zero with probability
+``(1 - pi)(1 - theta_i)(1 - theta_j)``, where theta are the propensities of the variables in the block, the slab's
+variance that of the class times ``s_i s_j``, where s are relative precisions. The joint prior is the definition,
+so the hyperparameters' own prior is what remains of the hyperprior after the rejection.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from markovblanket.contracts import Hyper, Problem
+from markovblanket.contracts import ChainState, Hyper, Problem
 from markovblanket.model import scatter
 from markovblanket.model.network_sweep import HYPER_NAMES, WidenedBlanket
 from markovblanket.priors import SpikeSlab
@@ -35,14 +37,19 @@ def touching(P: int, p: int) -> Array:
     return query[:, None] | query
 
 
+def precisions(variables: int) -> Array:
+    """Relative precisions of the query, of the candidates, and of all others."""
+    return np.geomspace(0.5, 3.0, variables)[np.argsort(np.arange(variables) * 0.618 % 1)]
+
+
 @dataclass(frozen=True, slots=True)
 class Held(WidenedBlanket):
     """The package's sampler with the hyperparameters of each class of pairs held at given values."""
 
     held: Hyper
 
-    def _draw_hyper(self, rng: Generator, W11: Array, W12: Array) -> Hyper:
-        return self.held
+    def _draw_hyper(self, rng: Generator, state: ChainState) -> tuple[Hyper, Array]:
+        return self.held, state.T
 
 
 def draw_hyper(rng: Generator, size: int, prior: SpikeSlab, classes: int, held: Hyper) -> dict[str, Array]:
@@ -60,6 +67,15 @@ def draw_hyper(rng: Generator, size: int, prior: SpikeSlab, classes: int, held: 
     return hyper
 
 
+def draw_propensities(rng: Generator, size: int, P: int, prior: SpikeSlab, held: Hyper) -> Array:
+    """Propensities, (size, 1, P), from a fifth of the inclusion's beta prior, or held; none if that is given."""
+    if prior.inclusion is not None:
+        return np.zeros((size, 0, 0))
+    if held:
+        return np.tile(np.resize(PROPENSITIES, P), (size, 1, 1))
+    return np.minimum(rng.beta(prior.edges / 5, (prior.gaps or 1.0) / 5, (size, 1, P)), 1 - 2.0**-53)
+
+
 def propose(rng: Generator, size: int, P: int, p: int, q: int, prior: SpikeSlab, held: Hyper) -> Theta:
     """Hyperparameters, then all entries independently; ``W11`` need not be positive definite."""
     hyper = draw_hyper(rng, size, prior, 2 if p < P else 1, held)
@@ -68,14 +84,18 @@ def propose(rng: Generator, size: int, P: int, p: int, q: int, prior: SpikeSlab,
         for names in HYPER_NAMES.values()
     )
     mask = np.hstack([touching(P, p), np.repeat(np.arange(P)[:, None] < p, q, axis=1)])
-    probability = np.where(mask, inclusion[:, None, None], others_inclusion[:, None, None])
-    variance = np.where(mask, slab[:, None, None], others_slab[:, None, None])
+    theta = draw_propensities(rng, size, P, prior, held)
+    declined = np.hstack([1 - theta[:, 0], np.ones((size, q))]) if theta.size else np.ones((size, P + q))
+    by_class = np.where(mask, inclusion[:, None, None], others_inclusion[:, None, None])
+    probability = 1 - (1 - by_class) * declined[:, :P, None] * declined[:, None]
+    units = precisions(P + q)
+    variance = np.where(mask, slab[:, None, None], others_slab[:, None, None]) * np.outer(units[:P], units)
     W = np.sqrt(variance) * rng.standard_normal((size, P, P + q)) * (rng.random((size, P, P + q)) < probability)
     upper = np.triu(W[:, :, :P], 1)
     W11 = upper + upper.swapaxes(1, 2) + np.eye(P) * rng.exponential(2.0, (size, 1, P))
     given = {HYPER_NAMES[k][n] for k in HYPER_NAMES for n, x in enumerate((prior.inclusion, prior.slab)) if x}
     learned = {name: value for name, value in hyper.items() if name not in given}
-    return Theta(W11, W[:, :, P:], np.zeros((size, 0, 0)), learned)
+    return Theta(W11, W[:, :, P:], theta, learned)
 
 
 def draw_prior(rng: Generator, size: int, P: int, p: int, q: int, prior: SpikeSlab, held: Hyper) -> Theta:
@@ -135,7 +155,9 @@ class NetworkCase:
         """What the package makes of one data set; in the table, the candidates come after all others."""
         p, c, q, _ = self.size
         table = scatter.from_columns(X1[:, :p], np.hstack([self.X2, X1[:, p:]]))
-        right = WidenedBlanket.of(Problem(table, self.prior, Dual()), q + np.arange(c))
+        in_table = np.r_[np.arange(p), p + c + np.arange(q), p + np.arange(c)]
+        problem = Problem(table, self.prior, Dual())
+        right = WidenedBlanket.of(problem, q + np.arange(c), precisions(p + c + q)[in_table])
         if self.kind is Held and not self.held:
             return right
         return self.kind(*(getattr(right, name) for name in WidenedBlanket.__slots__), self.held)
@@ -173,7 +195,20 @@ def functionals(theta: Theta, X1: Array, X2: Array, p: int) -> dict[str, Array]:
         watched["<W12, S12>"] = np.einsum("rij,rij->r", W12, S12)
         watched["edges of both blocks"] = (W11[:, 0, 1:] != 0).sum(1) * (W12[:, 0] != 0).sum(1)
     watched |= by_class(W11, W12, p, theta.hyper)
+    if theta.T.size:
+        watched |= of_propensities(theta.T[:, 0], W11, W12)
     return {name: value for name, value in watched.items() if np.ptp(value.astype(float)) > 0}
+
+
+def of_propensities(propensity: Array, W11: Array, W12: Array) -> dict[str, Array]:
+    """The propensities of the first and the last variable of the block, and with the edges of both."""
+    watched = {}
+    for name, i in (("first", 0), ("last", -1)):
+        edges = (W11[:, i] != 0).sum(1) - 1 + (W12[:, i] != 0).sum(1)
+        watched |= {f"edges of the {name}": edges, f"propensity of the {name}": propensity[:, i]}
+        watched[f"propensity and edges of the {name}"] = propensity[:, i] * edges
+    watched["both propensities"] = propensity[:, 0] * propensity[:, -1]
+    return watched
 
 
 def entry(name: str, w: Array, s: Array) -> dict[str, Array]:
@@ -224,6 +259,8 @@ def inclusion_test(rng: Generator, case: NetworkCase, replications: int) -> dict
 # Hyperparameters that differ much between pairs with a query variable, and pairs without one.
 UNLIKE = {"inclusion": 0.15, "slab": 1.5, "inclusion_others": 0.6, "slab_others": 0.3}
 TIED = {"inclusion": 0.3, "slab": 2.0, "inclusion_others": 0.9, "slab_others": 2.0}
+# Propensities that differ much between variables.
+PROPENSITIES = np.array([0.05, 0.5, 0.0, 0.3, 0.1, 0.6])
 # p, c, q, n: the whole network or a rest; n above and below the number of variables.
 WHOLE, WHOLE_FEW_ROWS, ALL_QUERY = (1, 2, 0, 12), (2, 2, 0, 3), (3, 0, 0, 10)
 BLOCK, BLOCK_FEW_ROWS, NO_CANDIDATES = (1, 2, 2, 12), (2, 1, 3, 4), (2, 0, 3, 8)

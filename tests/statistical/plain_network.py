@@ -19,7 +19,7 @@ import numpy as np
 from markovblanket.contracts import Array, ChainState, Hyper, Scatter, SweepInfo
 from markovblanket.model import _block_relocation
 from markovblanket.model._block_columns import Law
-from markovblanket.model.network_sweep import WidenedBlanket
+from markovblanket.model.network_sweep import PROPENSITY_DRAWS, WidenedBlanket
 from markovblanket.priors.spike_slab import draw_rows
 from markovblanket.variates.generalized_inverse_gaussian import draw_positive_order
 
@@ -59,6 +59,13 @@ def classes(i: int, others: Array, p: int) -> Array:
     return np.where((others < p) | (i < p), 0, 1)
 
 
+def log_odds(own: Array, law: Law, i: int, others: Array, flaw: str = "") -> Array:
+    """Prior log-odds of the pairs of i in the block: not declined by class, by i and by the other end."""
+    second = 0.0 if flaw == "one end's propensity" else law.own_odds[others]
+    declined = 1 / ((1 + own) * (1 + law.own_odds[i]) * (1 + second))
+    return np.log(1 - declined) - np.log(declined)
+
+
 def column(W: Array, G: Array, law: Law, i: int, flaw: str = "") -> tuple[Array, Array, float, Regression]:
     """The other variables, M, the pivot, and the regression of column i."""
     others, b = np.delete(np.arange(len(W)), i), law.B[i, i]
@@ -71,7 +78,9 @@ def column(W: Array, G: Array, law: Law, i: int, flaw: str = "") -> tuple[Array,
     linear = -law.B[others, i] + (0.0 if flaw == "no G in the linear term" else M @ G[others, i] / g)
     kinds = classes(i, others, law.p)
     kinds = 1 - kinds if flaw == "classes swapped" else kinds
-    return others, M, g, Regression(Q, linear, law.odds[kinds], law.slab[kinds])
+    units = 1.0 if flaw == "slab without units" else law.precision[i] * law.precision[others]
+    odds = log_odds(law.odds[kinds], law, i, others, flaw)
+    return others, M, g, Regression(Q, linear, odds, law.slab[kinds] * units)
 
 
 def visit(rng: Generator, law: Regression, w: Array, visited: Array, flaw: str = "") -> tuple[Array, Array]:
@@ -146,7 +155,7 @@ def draw_columns(
     return W, (rows + rows.T) / 2
 
 
-def both_blocks(W11: Array, W12: Array, S12: Array, A: Array, law: Law, i: int) -> Regression:
+def both_blocks(W11: Array, W12: Array, S12: Array, A: Array, law: Law, outside: Array, i: int) -> Regression:
     """The regression of column i of ``W11`` and row i of ``W12`` together, i a query variable."""
     others, q = np.delete(np.arange(len(W11)), i), W12.shape[1]
     M, w = np.linalg.inv(W11[np.ix_(others, others)]), W11[others, i]
@@ -154,13 +163,14 @@ def both_blocks(W11: Array, W12: Array, S12: Array, A: Array, law: Law, i: int) 
     z = np.hstack([-(M @ W12[others]).T, np.eye(q)])  # as a function of (w, s)
     Q = z.T @ A @ z / g
     Q[: len(others), : len(others)] += law.B[i, i] * M
-    size = len(others) + q
     linear = -np.concatenate([law.B[others, i], S12[i]])
-    return Regression(Q, linear, np.full(size, law.odds[0]), np.full(size, law.slab[0]))
+    slab = law.slab[0] * law.precision[i] * np.append(law.precision[others], outside)
+    outside_odds = np.full(q, math.log((1 + law.odds[0]) * (1 + law.own_odds[i]) - 1))
+    return Regression(Q, linear, np.append(log_odds(law.odds[0], law, i, others), outside_odds), slab)
 
 
 def relocate(
-    rng: Generator, W11: Array, W12: Array, scatter: Scatter, law: Law, flaw: str = ""
+    rng: Generator, W11: Array, W12: Array, scatter: Scatter, law: Law, outside: Array, flaw: str = ""
 ) -> tuple[Array, Array]:
     """A random edge of a random query variable moved to any place of both blocks that is zero."""
     A, P = scatter.F.T @ scatter.F + np.eye(W12.shape[1]), len(W11)
@@ -170,13 +180,15 @@ def relocate(
     if not W12.shape[1] or not y.any():
         return W11, W12
     of_others = W12 * (np.arange(P) == i)[:, None] if flaw == "z without w" else W12
-    regression = both_blocks(W11, of_others, scatter.S12, A, law, i)
+    regression = both_blocks(W11, of_others, scatter.S12, A, law, outside, i)
     old = int(rng.choice(np.flatnonzero(y)))
     if flaw == "z as it was":  # places of the other block are weighed as if the entry had not been lifted
         stale = regression.Q[old] * y[old] * ((np.arange(len(y)) < P - 1) != (old < P - 1))
         regression = regression._replace(linear=regression.linear - stale)
     y[old] = 0.0
-    new = draw_place(rng, np.array([-np.inf if y[k] else regression.log_evidence(y, k) for k in range(len(y))]))
+    weight = np.array([-np.inf if y[k] else regression.log_odds(y, k) for k in range(len(y))])
+    weight -= regression.odds if flaw == "moved without propensities" else 0.0
+    new = draw_place(rng, weight)
     if new == old:
         return W11, W12
     y[new] = regression.draw(rng, y, new)
@@ -198,13 +210,13 @@ class Plain(WidenedBlanket):
     def sweep(self, rng: Generator, state: ChainState) -> tuple[ChainState, SweepInfo]:
         """As the package's, by dense algebra."""
         scatter = self.problem.scatter
-        law = self.law(state.hyper, scatter)
+        law = self.law(state, scatter)
         W12 = self._draw_plain_cross(rng, state, scatter, law)
-        W11, W12 = relocate(rng, state.W11, W12, scatter, law, self.flaw)
+        W11, W12 = relocate(rng, state.W11, W12, scatter, law, self.outside, self.flaw)
         G = W12 @ (scatter.F.T @ scatter.F + np.eye(W12.shape[1])) @ W12.T
         W11, inclusion = draw_columns(rng, W11, G, law, self._drawn(rng, state), self.flaw)
-        hyper = self._draw_hyper(rng, W11, W12)
-        return ChainState(W11, W12, state.T, hyper, None, inclusion), SweepInfo(0, 0.0, 1.0)
+        hyper, T = self._draw_hyper(rng, ChainState(W11, W12, state.T, state.hyper))
+        return ChainState(W11, W12, T, hyper, None, inclusion), SweepInfo(0, 0.0, 1.0)
 
     def _draw_plain_cross(self, rng: Generator, state: ChainState, scatter: Scatter, law: Law) -> Array:
         """Rows of ``W12``, all as if they were the query's if that is the flaw."""
@@ -212,8 +224,9 @@ class Plain(WidenedBlanket):
             return state.W12
         rows = np.arange(self.problem.p)
         kinds = classes(len(rows), rows, 0 if self.flaw == "rows of another class" else self.p)
-        U = np.linalg.inv(state.W11)
-        return draw_rows(rng, state.W12, (U + U.T) / 2, scatter, law.odds[kinds], law.slab[kinds], rows)[0]
+        U, slab = np.linalg.inv(state.W11), law.slab[kinds] * self.inside
+        odds = np.log((1 + law.odds[kinds]) * (1 + law.own_odds) - 1)
+        return draw_rows(rng, state.W12, (U + U.T) / 2, scatter, odds, slab, self.outside, rows)[0]
 
     def _drawn(self, rng: Generator, state: ChainState) -> Array:
         """Which variables of the block are drawn: all, or as the flaw has it, rather neighbours of the query."""
@@ -223,21 +236,59 @@ class Plain(WidenedBlanket):
             drawn = neighbours | (rng.random(len(drawn)) < 0.5)
         return drawn
 
-    def _draw_hyper(self, rng: Generator, W11: Array, W12: Array) -> Hyper:
-        """Hyperparameters of each class; pairs of ``W11`` count twice if that is the flaw."""
+    def _draw_hyper(self, rng: Generator, state: ChainState) -> tuple[Hyper, Array]:
+        """Causes of every edge, then inclusion probabilities and propensities, several times; then the slabs."""
         if self.held:
-            return self.held
-        if self.flaw != "pairs counted twice":
-            return WidenedBlanket._draw_hyper(self, rng, W11, W12)
-        laws, query = {}, classes(len(W11), np.arange(len(W11)), self.p) == 0
-        off = W11 - np.diag(np.diag(W11))
-        inside = np.where(query[:, None] | query, 0, 1)
-        for kind in self.classes:
-            values = np.concatenate([off[inside == kind], W12[~query if kind else query].ravel()])
-            size = len(values) - np.count_nonzero(np.diag(inside) == kind)
-            edges, squares = np.count_nonzero(values), float(values @ values)
-            laws[kind] = self.prior.draw_hyper(rng, edges, size, squares, self.variables)
-        return self._hyper(laws)
+            return self.held, state.T
+        edges = self._listed(state.W11, state.W12)
+        pairs = [sum(kind == of for *_, kind, _ in edges) for of in self.classes]
+        present = [pair for pair in edges if pair[3]]
+        inclusion, propensity = [float(value) for value in self._values(state.hyper)[0]], state.T.ravel()
+        for _ in range(PROPENSITY_DRAWS if self.prior.inclusion is None else 0):
+            by_class, by_variable = self._causes(rng, present, inclusion, propensity)
+            for of in self.classes:
+                inclusion[of] = self.prior.draw_inclusion(rng, by_class[of], pairs[of], self.variables)
+            made = by_variable[None]
+            tried = self.variables - 1 if self.flaw != "pairs counted twice" else 2 * self.variables - 2
+            propensity = self.prior.draw_propensities(rng, made, tried, self.variables)[0]
+        squares = [sum(value**2 for *_, kind, value in present if kind == of) for of in self.classes]
+        counts = [sum(kind == of for *_, kind, _ in present) for of in self.classes]
+        slabs = [self.prior.draw_slab(rng, counts[of], squares[of]) for of in self.classes]
+        return self._hyper({of: (inclusion[of], slabs[of]) for of in self.classes}), propensity[None][
+            : len(state.T)
+        ]
+
+    def _listed(self, W11: Array, W12: Array) -> list[tuple[int, int, int, float]]:
+        """Every pair: its ends, the second -1 if it is outside, its class, and its entry in units of the slab."""
+        P, q = W12.shape
+        twice = 2 if self.flaw == "pairs counted twice" else 1
+        listed = []
+        for i in range(P):
+            for k in range(i):
+                value = W11[i, k] / math.sqrt(self.inside[i] * self.inside[k])
+                listed += twice * [(i, k, int(min(i, k) >= self.p), value)]
+            for j in range(q):
+                listed.append((i, -1, int(i >= self.p), W12[i, j] / math.sqrt(self.inside[i] * self.outside[j])))
+        return listed
+
+    def _causes(
+        self, rng: Generator, present: list[tuple[int, int, int, float]], inclusion: list[float], propensity: Array
+    ) -> tuple[Array, Array]:
+        """How many edges each class and each variable has caused; an edge has at least one of its causes."""
+        by_class, by_variable = np.zeros(2), np.zeros(len(propensity))
+        for i, k, of, _ in present:
+            odds = [inclusion[of], propensity[i], propensity[k] if k >= 0 else 0.0]
+            none_of = [1 - np.prod([1 - value for value in odds[place:]]) for place in range(3)]
+            cause = rng.random() < odds[0] / none_of[0]
+            first = rng.random() < (odds[1] if cause else odds[1] / none_of[1])
+            if self.flaw == "one cause for each edge":
+                first = first and not cause
+            by_class[of] += cause
+            by_variable[i] += first
+            if k >= 0:
+                second = rng.random() < odds[2] if cause or first else True
+                by_variable[k] += second and not (self.flaw == "one cause for each edge" and (cause or first))
+        return by_class, by_variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,10 +301,10 @@ class Relocating(Plain):
     def sweep(self, rng: Generator, state: ChainState) -> tuple[ChainState, SweepInfo]:
         """Eight steps."""
         scatter, W11, W12 = self.problem.scatter, state.W11, state.W12
-        law = self.law(state.hyper, scatter)
+        law = self.law(state, scatter)
         for _ in range(8):
             if self.flaw:
-                W11, W12 = relocate(rng, W11, W12, scatter, law, self.flaw)
+                W11, W12 = relocate(rng, W11, W12, scatter, law, self.outside, self.flaw)
             else:
-                W11, W12, _ = _block_relocation.relocate(rng, W11.copy(), W12, scatter, law)
+                W11, W12, _ = _block_relocation.relocate(rng, W11.copy(), W12, scatter, law, self.outside)
         return ChainState(W11, W12, state.T, state.hyper), SweepInfo(0, 0.0, 1.0)

@@ -107,8 +107,8 @@ class ForgottenQuery(Copula):
 class StaleQuery(Copula):
     """The sd of a query column where its variance belongs."""
 
-    def _refresh_query(self, rng, X1, M, W11):
-        return Copula._refresh_query(self, rng, X1, M, W11**2)
+    def refresh_query(self, rng, X1, M, W11):
+        return Copula.refresh_query(self, rng, X1, M, W11**2)
 
 
 class OtherCollapsedDegrees(Copula):
@@ -148,7 +148,7 @@ class NoIntercept(Copula):
     noise = 0.0
     drawn = False
 
-    def _refresh_query(self, rng, X1, M, W11):
+    def refresh_query(self, rng, X1, M, W11):
         X1 = X1.copy()
         for k, margin in self.query.items():
             residual = (M[:, k] + X1 @ W11[k]) / W11[k, k]
@@ -211,7 +211,7 @@ BUGS = [
     Bug(NoIntercept, PAPER, replications=300),
     Bug(OtherDegrees, NETWORK, replications=2000),
     Bug(ForgottenQuery, NETWORK),
-    Bug(StaleQuery, NETWORK),
+    Bug(StaleQuery, NETWORK, replications=2000),
     Bug(OtherCollapsedDegrees, NETWORK_COLLAPSED),
     Bug(NoIntercept, SMALL, replications=300),
     Bug(InterceptAtItsMean, SMALL, refreshes=12),

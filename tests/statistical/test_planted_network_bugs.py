@@ -45,8 +45,12 @@ BUGS = [
     Bug("no G in the precision", "given", BLOCK, replications=300, spread=4.0),
     Bug("U for M", "given", LARGE, replications=600),
     Bug("classes swapped", "unlike", WHOLE, replications=300),
+    Bug("slab without units", "given", LARGE, replications=1500),
     Bug("rows of another class", "unlike", BLOCK, replications=300),
     Bug("relocated without prior odds", "unlike", WHOLE),
+    Bug("one end's propensity", "unlike", LARGE, replications=900),
+    Bug("one cause for each edge", "learned", (1, 4, 0, 12), replications=1200, sweeps=4),
+    Bug("moved without propensities", "unlike", BLOCK, replications=1200, sweeps=1, spread=3.0, kind=Relocating),
     Bug("places in order", "unlike", LARGE, replications=1200, sweeps=1),
     Bug("z without w", "tied", BLOCK, replications=600, sweeps=1, spread=3.0, kind=Relocating),
 ]
@@ -93,7 +97,7 @@ def first_difference(case: NetworkCase, flaw: str = "", sweeps: int = 20) -> str
         twin.bit_generator.state = rng.bit_generator.state
         expected, _ = plain.sweep(twin, state)
         state, _ = compiled.sweep(rng, state)
-        for name in ("W11", "W12", "inclusion"):
+        for name in ("W11", "W12", "inclusion", "T"):
             if not np.allclose(getattr(state, name), getattr(expected, name), rtol=1e-7, atol=1e-9):
                 return name
         if state.hyper != pytest.approx(expected.hyper, rel=1e-7):

@@ -2,7 +2,7 @@
 
 With ``w`` the off-diagonal entries of column i, ``M = (W11_{-i,-i})^-1``, the pivot ``g = w_ii - w'Mw`` and
 ``c = (1 at i, -Mw elsewhere)``, the inverse is ``U = [M] + c c'/g``. Off the diagonal an entry is zero, or normal
-with variance v; ``odds`` is its prior log-odds of not being zero. Given g, the column is a linear regression::
+with variance v; a pair has prior odds of not being zero. Given g, the column is a linear regression::
 
     precision  Q = b_ii M + M G M / g        linear term  l = -(b_i - M g_i / g)
 
@@ -21,7 +21,7 @@ plain on purpose: array expressions would take many times longer to compile.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -48,9 +48,12 @@ class Block(NamedTuple):
 
 
 class Law(NamedTuple):
-    """What the entries depend on besides the block: ``B = S11 + I``, n, and odds and slab by class of pair.
+    """What the entries depend on besides the block: ``B = S11 + I``, n, and the prior of each pair.
 
-    The first ``p`` variables of the block are the query; ``odds`` are prior log-odds that an entry is not zero.
+    The first ``p`` variables of the block are the query. An entry is zero if its class of pairs and both of its
+    variables decline it, each with prior odds of its own: ``odds`` by class, ``own_odds`` by variable. The slab
+    of the entry (i, k) is that of its class times ``s_i s_k``, with ``s`` the relative ``precision`` of each
+    variable.
     """
 
     B: Array
@@ -58,13 +61,15 @@ class Law(NamedTuple):
     p: int
     odds: Array
     slab: Array
+    own_odds: Array
+    precision: Array
 
 
 class Column(NamedTuple):
     """One column as a regression: its entries ``w`` (zero at i), ``diag(Q)``, and the ``gradient`` ``l - Q w``.
 
     ``variance`` is 1/h with ``h = q_kk + 1/v``, that of an entry which is not zero given all others, and
-    ``against`` the factor ``sqrt(v h) / e^odds`` of the odds that it is zero. ``Eg`` is ``E G e_i``. The last
+    ``against`` the factor ``sqrt(v h) / odds`` of the odds that it is zero. ``Eg`` is ``E G e_i``. The last
     three vectors are working space.
     """
 
@@ -80,6 +85,14 @@ class Column(NamedTuple):
     Ew: Array
     Ow: Array
     weight: Array
+
+
+def either(a: Any, b: Any) -> Any:
+    """Return the odds that at least one of two independent causes is there, given their odds; also of arrays."""
+    return a + b + a * b
+
+
+_either = njit(cache=True, nogil=True)(either)
 
 
 @njit(cache=True, nogil=True)
@@ -127,6 +140,18 @@ def class_of(i: int, k: int, p: int) -> int:
 
 
 @njit(cache=True, nogil=True)
+def odds_of(i: int, k: int, law: Law) -> float:
+    """Return the prior odds that the entry (i, k) is not zero."""
+    return _either(_either(law.odds[class_of(i, k, law.p)], law.own_odds[i]), law.own_odds[k])
+
+
+@njit(cache=True, nogil=True)
+def slab_of(i: int, k: int, law: Law) -> float:
+    """Return the variance of the entry (i, k) if it is not zero."""
+    return law.slab[class_of(i, k, law.p)] * law.precision[i] * law.precision[k]
+
+
+@njit(cache=True, nogil=True)
 def begin(block: Block, law: Law, column: Column, i: int) -> None:
     """Set up the regression of column i: its entries, ``diag(Q)``, the linear term and the gradient."""
     W, U, G, H = block
@@ -142,12 +167,11 @@ def begin(block: Block, law: Law, column: Column, i: int) -> None:
         diagonal[a] = b * (U[a, a] - u[a] * u[a] / t) + t * (H[a, a] - 2.0 * x[a] * u[a])
         linear[a] = t * column.Eg[a] - law.B[i, a]
         gradient[a] = linear[a]
-    with_query, without_query = math.exp(-law.odds[WITH_QUERY]), math.exp(-law.odds[WITHOUT_QUERY])
     for a in range(P):
-        of = class_of(i, a, law.p)
-        h = diagonal[a] + 1.0 / law.slab[of]
+        slab = slab_of(i, a, law)
+        h = diagonal[a] + 1.0 / slab
         column.variance[a] = 1.0 / h
-        column.against[a] = math.sqrt(law.slab[of] * h) * (with_query if of == WITH_QUERY else without_query)
+        column.against[a] = math.sqrt(slab * h) / odds_of(i, a, law)
     for k in range(P):
         if w[k] != 0.0:
             shift(block, law, column, i, k, w[k])
@@ -326,7 +350,7 @@ def redraw(rng: np.random.Generator, block: Block, law: Law, column: Column, i: 
         for other in range(row + 1):
             a = places[other]
             L[row, other] = b * (U[k, a] - u[k] * u[a] / t) + t * (H[k, a] - x[k] * u[a] - u[k] * x[a])
-        L[row, row] += 1.0 / law.slab[class_of(i, k, law.p)]
+        L[row, row] += 1.0 / slab_of(i, k, law)
     draw_canonical(rng, L, value)
     for row in range(m):
         w[places[row]] = value[row]
@@ -416,19 +440,30 @@ def update(U: Array, H: Array, u: Array, x: Array, c: Array, z: Array, per_u: fl
                 H[a, k] += za * c[k] + ca * z[k] - xa * u[k] - ua * x[k]
 
 
+class Counts(NamedTuple):
+    """By class of pair: the number of entries that are not zero, the sum of their squares, and of all pairs."""
+
+    edges: Array
+    squares: Array
+    pairs: Array
+
+
 @njit(cache=True, nogil=True)
-def count_pairs(W11: Array, W12: Array, p: int) -> tuple[Array, Array, Array]:
-    """Return, by class of pair, the number of nonzero entries of both blocks, their squares, and all pairs."""
+def count_pairs(W11: Array, W12: Array, p: int, inside: Array, outside: Array) -> Counts:
+    """Return what the hyperparameters depend on, by class of pair, of both blocks.
+
+    Squares are in units of ``s_i s_k``, with s the relative precisions ``inside`` and ``outside`` the block.
+    """
     edges, squares, pairs = np.zeros(2), np.zeros(2), np.zeros(2)
     for i in range(len(W11)):
         for k in range(i):
             of = class_of(i, k, p)
             pairs[of] += 1.0
             edges[of] += W11[i, k] != 0.0
-            squares[of] += W11[i, k] * W11[i, k]
+            squares[of] += W11[i, k] * W11[i, k] / (inside[i] * inside[k])
         of = WITH_QUERY if i < p else WITHOUT_QUERY
         pairs[of] += W12.shape[1]
         for j in range(W12.shape[1]):
             edges[of] += W12[i, j] != 0.0
-            squares[of] += W12[i, j] * W12[i, j]
-    return edges, squares, pairs
+            squares[of] += W12[i, j] * W12[i, j] / (inside[i] * outside[j])
+    return Counts(edges, squares, pairs)

@@ -17,15 +17,16 @@ import math
 import numpy as np
 
 from markovblanket.contracts import Array, Scatter
-from markovblanket.model._block_columns import WITH_QUERY, Block, Law
+from markovblanket.model._block_columns import WITH_QUERY, Block, Law, either
 
 
 def relocate(
-    rng: np.random.Generator, W11: Array, W12: Array, scatter: Scatter, law: Law
+    rng: np.random.Generator, W11: Array, W12: Array, scatter: Scatter, law: Law, outside: Array
 ) -> tuple[Array, Array, Block]:
     """Move a random edge of a random query variable to a new place, possibly its old one; also return the block.
 
-    The number of edges of the variable stays the same, so that the choice of the edge is symmetric.
+    The number of edges of the variable stays the same, so that the choice of the edge is symmetric. ``outside``
+    are the relative precisions of the variables outside the block.
     """
     block = block_of(W11, W12, scatter)
     i = int(rng.integers(law.p))
@@ -36,8 +37,10 @@ def relocate(
         return W11, W12, block
     old = int(rng.choice(places))
     (w if old < len(w) else s)[old - len(w) if old >= len(w) else old] = 0.0
-    b, h = _regression(i, w, s, block, W12, scatter, law)
-    weight = 0.5 * (b * b / h - np.log(h))  # odds and slab are the same for all pairs of a query variable
+    b, precision = _regression(i, w, s, block, W12, scatter, law)
+    slab = law.slab[WITH_QUERY] * law.precision[i] * np.append(law.precision, outside)
+    h = precision + 1.0 / slab
+    weight = 0.5 * (b * b / h - np.log(slab * h)) + np.log(_odds(i, law, len(s)))
     weight[np.concatenate([w, s]) != 0.0] = -np.inf
     weight[i] = -np.inf
     new = _draw(rng, weight)
@@ -50,22 +53,32 @@ def relocate(
     return W11, W12, block_of(W11, W12, scatter)
 
 
+def _odds(i: int, law: Law, outside: int) -> Array:
+    """Return the prior odds of every entry of a query variable, first within the block, then outside."""
+    own = either(law.odds[WITH_QUERY], law.own_odds[i])
+    return np.append(either(own, law.own_odds), np.full(outside, own))
+
+
 def block_of(W11: Array, W12: Array, scatter: Scatter) -> Block:
     """Return the block with ``U``, ``G = W12 A W21`` and ``H = U G U``, in the form of the compiled functions."""
+    if not np.any(W12):
+        return block_given(W11, np.zeros_like(W11))
+    V = scatter.times_factor(W12)
+    return block_given(W11, W12 @ W12.T + V @ V.T)
+
+
+def block_given(W11: Array, G: Array) -> Block:
+    """Return the block with ``U`` and ``H = U G U``, in the form of the compiled functions."""
     U = np.linalg.inv(W11)
     U = np.ascontiguousarray((U + U.T) / 2)
-    if not np.any(W12):
-        return Block(np.ascontiguousarray(W11), U, np.zeros_like(U), np.zeros_like(U))
-    V = scatter.times_factor(W12)
-    G = W12 @ W12.T + V @ V.T
-    H = U @ G @ U
+    H = U @ G @ U if G.any() else G
     return Block(np.ascontiguousarray(W11), U, G, np.ascontiguousarray((H + H.T) / 2))
 
 
 def _regression(
     i: int, w: Array, s: Array, block: Block, W12: Array, scatter: Scatter, law: Law
 ) -> tuple[Array, Array]:
-    """Return ``b`` and ``h`` of the conditional ``N(b/h, 1/h)`` of every entry of both blocks, if it is not zero.
+    """Return ``b`` and ``q`` of the likelihood ``exp(b w - q w^2 / 2)`` of every entry of both blocks.
 
     ``O = E G E`` does not depend on row i of ``W12``, because row and column i of E are zero, so that it may come
     from the block before the edge was lifted.
@@ -85,7 +98,7 @@ def _regression(
     c[i] = 1.0
     a = 1.0 + scatter.column_sizes
     b12 = t * a * s - (scatter.Y[i] + t * (c @ V)) @ scatter.F - t * (c @ others)
-    return np.append(b11, b12), np.append(np.diag(Q), t * a) + 1.0 / law.slab[WITH_QUERY]
+    return np.append(b11, b12), np.append(np.diag(Q), t * a)
 
 
 def _with_column(W11: Array, i: int, w: Array, U: Array) -> Array:

@@ -6,15 +6,19 @@ off-diagonal entries of ``W11``, too::
 
     p(W11, W12)  ∝  1{W11 > 0}  exp(-1/2 tr W11 - 1/2 tr U W12 W21)  prod_{i<k} ss(w_ik)  prod_{i,j} ss(w_ij)
 
-with an inclusion probability and a slab for pairs with a query variable, and another for pairs without one. If
-every variable is in the block, this is the posterior of the whole network. A sweep draws the rows of ``W12``
+with an inclusion probability and a slab for pairs with a query variable, and another for pairs without one. Every
+variable of the block also has a propensity of its own to have neighbours
+(:mod:`markovblanket.model._propensities`), because in many networks a few variables have most of the edges. A
+nonzero entry is ``N(0, slab s_i s_j)`` with s the relative precision of each variable, by a first look at the data
+(:mod:`markovblanket.model.relative_precisions`): entries of variables that others nearly determine are many times
+larger than all others, and one slab for all of them would be too narrow for these. If every variable is in the
+block, this is the posterior of the whole network. A sweep draws the rows of ``W12``
 (:mod:`markovblanket.priors.spike_slab_sweep`), moves an edge between both blocks, draws the columns of ``W11``
 (:mod:`markovblanket.model._block_columns`), and the hyperparameters of each class of pairs.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -33,8 +37,10 @@ from markovblanket.contracts import (
     SweepInfo,
 )
 from markovblanket.model import _block_columns
-from markovblanket.model._block_columns import WITH_QUERY, WITHOUT_QUERY, Law
-from markovblanket.model._block_relocation import block_of, relocate
+from markovblanket.model._block_columns import WITH_QUERY, WITHOUT_QUERY, Block, Law, either
+from markovblanket.model._block_relocation import block_given, relocate
+from markovblanket.model._propensities import draw_causes, edges_of
+from markovblanket.model.relative_precisions import relative_precisions
 from markovblanket.model.rest_prior import RestPrior
 from markovblanket.model.scatter import Factored, inverse_diagonal, rotated
 from markovblanket.priors.spike_slab import draw_rows
@@ -44,7 +50,9 @@ HYPER_NAMES = {WITH_QUERY: ("inclusion", "slab"), WITHOUT_QUERY: ("inclusion_oth
 # Rows of candidates are visited a few at a time where a pass over all rows of W12 takes more multiplications.
 MOST_MULTIPLICATIONS = 2_000_000
 # With latent columns, a block of at most so many variables is drawn so many times more in a sweep.
-SMALL_BLOCK, REPETITIONS = 40, 4
+SMALL_BLOCK, REPETITIONS = 40, 20
+# How many times a sweep draws the propensities of the variables.
+PROPENSITY_DRAWS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +71,8 @@ class WidenedBlanket:
         Positions of the variables outside the block among the same.
     prior : SparsePrior
         The prior of an entry.
+    precisions : numpy.ndarray
+        The relative precision s of each variable, first of the block, then of the rest.
     """
 
     problem: Problem
@@ -70,14 +80,30 @@ class WidenedBlanket:
     candidates: Indices
     rest: Indices
     prior: SparsePrior
+    precisions: Array
 
     @classmethod
-    def of(cls, problem: Problem, candidates: Indices) -> WidenedBlanket:
-        """Return the sampler for the problem of the paper's block and the positions of the candidates."""
+    def of(cls, problem: Problem, candidates: Indices, precisions: Array | None = None) -> WidenedBlanket:
+        """Return the sampler for the problem of the paper's block and the positions of the candidates.
+
+        Relative precisions, in the order of the table, come from the data by default.
+        """
         if not isinstance(problem.prior, SparsePrior):
             raise TypeError(f"{type(problem.prior).__name__} has no exact zeros, which a widened block needs")
-        rest = np.setdiff1d(np.arange(problem.q), candidates)
-        return cls(widened(problem, candidates), problem.p, candidates, rest, problem.prior)
+        rest, p = np.setdiff1d(np.arange(problem.q), candidates), problem.p
+        s = relative_precisions(problem.scatter) if precisions is None else precisions
+        in_block = np.concatenate([np.arange(p), p + candidates, p + rest])
+        return cls(widened(problem, candidates), p, candidates, rest, problem.prior, s[in_block])
+
+    @property
+    def inside(self) -> Array:
+        """The relative precisions of the variables in the block."""
+        return self.precisions[: self.problem.p]
+
+    @property
+    def outside(self) -> Array:
+        """The relative precisions of the variables outside the block."""
+        return self.precisions[self.problem.p :]
 
     @property
     def variables(self) -> int:
@@ -90,29 +116,36 @@ class WidenedBlanket:
         """Draw an over-dispersed initial state: a random sparse graph and random scales."""
         P, q = self.problem.p, self.problem.q
         laws = {kind: self.prior.start_hyper(rng, self.variables) for kind in self.classes}
-        inclusion, slab = (self._by_pair(rows, P) for rows in zip(*self._filled(laws), strict=True))
-        W11 = np.triu(np.sqrt(slab) * rng.standard_normal((P, P)) * (rng.random((P, P)) < inclusion), 1)
+        inclusion, slab = (self._by_pair(values) for values in zip(*self._filled(laws), strict=True))
+        slab = slab * np.outer(self.inside, self.precisions)
+        W = np.sqrt(slab) * rng.standard_normal((P, P + q)) * (rng.random((P, P + q)) < inclusion)
+        W11 = np.triu(W[:, :P], 1)
         W11 = W11 + W11.T
         scale = self.problem.scatter.n / np.diag(self.problem.scatter.B) * np.exp(rng.uniform(-1, 1, P))
         W11 += np.diag(scale + np.abs(W11).sum(axis=0))  # a dominant diagonal: positive definite
-        by_row = inclusion[-1 if self.p < P else 0, :, None], slab[-1 if self.p < P else 0, :, None]
-        W12 = np.sqrt(by_row[1]) * rng.standard_normal((P, q)) * (rng.random((P, q)) < by_row[0])
         columns = None if self.problem.latent is None else self.problem.latent.start()
-        return ChainState(W11, W12, np.empty((0, 0)), self._hyper(laws), columns)
+        return ChainState(W11, W[:, P:], self._start_propensities(rng), self._hyper(laws), columns)
+
+    def _start_propensities(self, rng: np.random.Generator) -> Array:
+        """Draw the propensities, 1 x P, from their prior; none if the inclusion probability is given."""
+        if self.prior.inclusion is not None:
+            return np.empty((0, 0))
+        return self.prior.draw_propensities(rng, np.zeros((1, self.problem.p)), 0.0, self.variables)
 
     def sweep(self, rng: np.random.Generator, state: ChainState) -> tuple[ChainState, SweepInfo]:
         """Draw the next state; comments name the conditional distributions."""
         state, scatter = self._refresh(rng, state)  # X  | W, Y  (constant for complete Gaussian data)
-        law = self.law(state.hyper, scatter)
+        law = self.law(state, scatter)
         W12, changes = self._draw_cross(rng, state, scatter, law)  # W12  | W11, S
-        W11, W12, block = relocate(rng, state.W11.copy(), W12, scatter, law)  # an edge's place in (W11, W12)  | S
+        # an edge's place in (W11, W12)  | S
+        W11, W12, block = relocate(rng, state.W11.copy(), W12, scatter, law, self.outside)
         inclusion = np.empty_like(W11)
         changes += _block_columns.draw_columns(rng, block, law, inclusion)  # W11  | W12, S
         state = replace(state, W11=block.W, W12=W12)
-        for _ in range(self._repetitions):
-            state = self._draw_block_again(rng, state, inclusion)  # X1  | W, Y and W11  | W12, S
-        hyper = self._draw_hyper(rng, state.W11, W12)  # hyper  | W11, W12
-        return replace(state, hyper=hyper, inclusion=inclusion), SweepInfo(changes, 0.0, 1.0)
+        if self._draws_again:  # X1  | W, Y and W11  | W12, S
+            state, inclusion = self._draw_block_again(rng, state, block, law, inclusion)
+        hyper, T = self._draw_hyper(rng, state)  # hyper  | W11, W12
+        return replace(state, hyper=hyper, T=T, inclusion=inclusion), SweepInfo(changes, 0.0, 1.0)
 
     def _refresh(self, rng: np.random.Generator, state: ChainState) -> tuple[ChainState, Scatter]:
         """Draw the latent columns; return the state with them, and their scatter."""
@@ -123,24 +156,34 @@ class WidenedBlanket:
         return replace(state, columns=columns), latent.scatter(columns)
 
     @property
-    def _repetitions(self) -> int:
-        """How often a sweep draws the latent columns of the block and ``W11`` once more.
+    def _draws_again(self) -> bool:
+        """Whether a sweep draws the latent columns of the block and ``W11`` some more times.
 
         Given its latent column, an edge of a variable with levels comes and goes seldom; in a small block, further
         steps cost little beside the rest of a sweep.
         """
         latent = self.problem.latent
-        moves = latent is not None and latent.moves_query
-        return REPETITIONS if moves and self.problem.p <= SMALL_BLOCK else 0
+        return latent is not None and latent.moves_query and self.problem.p <= SMALL_BLOCK
 
-    def _draw_block_again(self, rng: np.random.Generator, state: ChainState, inclusion: Array) -> ChainState:
-        """Draw the latent columns of the block, and then ``W11``, given everything else."""
-        assert self.problem.latent is not None
-        columns = self.problem.latent.refresh_query(rng, state)
-        scatter = self.problem.latent.scatter(columns)
-        block = block_of(state.W11.copy(), state.W12, scatter)
-        _block_columns.draw_columns(rng, block, self.law(state.hyper, scatter), inclusion)
-        return replace(state, W11=block.W, columns=columns)
+    def _draw_block_again(
+        self, rng: np.random.Generator, state: ChainState, block: Block, law: Law, inclusion: Array
+    ) -> tuple[ChainState, Array]:
+        """Draw the latent columns of the block, and then ``W11``, some more times, given everything else.
+
+        ``X2 W21`` and ``G`` stay as they are, so a step costs the same for any number of variables outside. Also
+        return the conditional probabilities of all steps, averaged.
+        """
+        latent, columns, W11 = self.problem.latent, state.columns, state.W11
+        assert latent is not None
+        assert columns is not None
+        X1, linear, total = columns.X1, latent.linear_terms(state), inclusion.copy()
+        for _ in range(REPETITIONS):
+            X1 = latent.refresh_query(rng, X1, linear, W11)
+            again = block_given(W11, block.G)
+            B = latent.query_scatter(X1) + np.eye(len(W11))
+            _block_columns.draw_columns(rng, again, law._replace(B=B), inclusion)
+            W11, total = again.W, total + inclusion
+        return replace(state, W11=W11, columns=replace(columns, X1=X1)), total / (1 + REPETITIONS)
 
     def _draw_cross(
         self, rng: np.random.Generator, state: ChainState, scatter: Scatter, law: Law
@@ -149,8 +192,9 @@ class WidenedBlanket:
         if not self.problem.q:
             return state.W12, 0
         kinds = np.where(np.arange(self.problem.p) < self.p, WITH_QUERY, WITHOUT_QUERY)
-        U, rows = inverse(state.W11), self._visited(rng)
-        W12, info = draw_rows(rng, state.W12, U, scatter, law.odds[kinds], law.slab[kinds], rows)
+        U, rows, slab = inverse(state.W11), self._visited(rng), law.slab[kinds] * self.inside
+        odds = np.log(either(law.odds[kinds], law.own_odds))
+        W12, info = draw_rows(rng, state.W12, U, scatter, odds, slab, self.outside, rows)
         return W12, info.iterations
 
     def _visited(self, rng: np.random.Generator) -> Indices:
@@ -169,25 +213,46 @@ class WidenedBlanket:
         """The classes of pairs that exist: without candidates, every pair has a query variable."""
         return (WITH_QUERY, WITHOUT_QUERY) if self.problem.p > self.p else (WITH_QUERY,)
 
-    def law(self, hyper: Hyper, scatter: Scatter) -> Law:
-        """Return what the conditionals of ``W11`` need: ``B``, n, and odds and slab of each class of pairs."""
+    def law(self, state: ChainState, scatter: Scatter) -> Law:
+        """Return what the conditionals of ``W11`` need: ``B``, n, and the prior of each pair."""
+        inclusion, slab = self._values(state.hyper)
+        propensity = state.T[0] if len(state.T) else np.zeros(self.problem.p)
+        odds, own_odds = inclusion / (1.0 - inclusion), propensity / (1.0 - propensity)
+        return Law(scatter.B, float(scatter.n), self.p, odds, slab, own_odds, self.inside)
+
+    def _values(self, hyper: Hyper) -> tuple[Array, Array]:
+        """Return inclusion probability and slab by class of pairs, given or learned."""
         names = {kind: HYPER_NAMES[kind] for kind in self.classes}
         laws = {
             kind: (self.prior.inclusion or hyper[inclusion], self.prior.slab or hyper[slab])
             for kind, (inclusion, slab) in names.items()
         }
-        pairs = self._filled(laws)
-        odds = np.array([math.log(inclusion) - math.log1p(-inclusion) for inclusion, _ in pairs])
-        return Law(scatter.B, float(scatter.n), self.p, odds, np.array([slab for _, slab in pairs]))
+        inclusion, slab = np.array(self._filled(laws)).T
+        return np.ascontiguousarray(inclusion), np.ascontiguousarray(slab)
 
-    def _draw_hyper(self, rng: np.random.Generator, W11: Array, W12: Array) -> Hyper:
-        """Draw inclusion probability and slab of each class of pairs, given its entries in both blocks."""
-        edges, squares, pairs = _block_columns.count_pairs(W11, W12, self.p)
-        laws = {
-            of: self.prior.draw_hyper(rng, int(edges[of]), int(pairs[of]), float(squares[of]), self.variables)
-            for of in self.classes
-        }
-        return self._hyper(laws)
+    def _draw_hyper(self, rng: np.random.Generator, state: ChainState) -> tuple[Hyper, Array]:
+        """Draw the hyperparameters of each class of pairs, and the propensities, given all entries."""
+        counts = _block_columns.count_pairs(state.W11, state.W12, self.p, self.inside, self.outside)
+        inclusion, propensities = self._draw_inclusion(rng, state, counts.pairs)
+        slab = [self.prior.draw_slab(rng, counts.edges[of], counts.squares[of]) for of in self.classes]
+        laws = {of: (float(inclusion[of]), slab[of]) for of in self.classes}
+        return self._hyper(laws), propensities
+
+    def _draw_inclusion(self, rng: np.random.Generator, state: ChainState, pairs: Array) -> tuple[Array, Array]:
+        """Draw the inclusion probability of each class of pairs and the propensities, given the edges.
+
+        Several times, because it costs little and the causes of edges change slowly.
+        """
+        (inclusion, _), propensities = self._values(state.hyper), state.T
+        if self.prior.inclusion is not None:
+            return inclusion, propensities
+        edges, others = edges_of(state.W11, state.W12, self.p), self.variables - 1
+        for _ in range(PROPENSITY_DRAWS):
+            by_class, by_variable = draw_causes(rng, edges, inclusion, propensities[0])
+            for of in self.classes:
+                inclusion[of] = self.prior.draw_inclusion(rng, by_class[of], pairs[of], self.variables)
+            propensities = self.prior.draw_propensities(rng, by_variable[None], others, self.variables)
+        return inclusion, propensities
 
     def _hyper(self, laws: dict[int, tuple[float, float]]) -> Hyper:
         """Return the learned hyperparameters by name."""
@@ -203,10 +268,11 @@ class WidenedBlanket:
         """Return the laws of both classes, that of the query's pairs twice if there is no other."""
         return [laws[WITH_QUERY], laws.get(WITHOUT_QUERY, laws[WITH_QUERY])]
 
-    def _by_pair(self, of_class: tuple[float, ...], P: int) -> Array:
-        """Return a P x P matrix of the values of each pair's class."""
-        query = np.arange(P) < self.p
-        return np.where(query[:, None] | query, of_class[WITH_QUERY], of_class[WITHOUT_QUERY])
+    def _by_pair(self, of_class: tuple[float, ...]) -> Array:
+        """Return the values of the class of each entry of ``(W11, W12)``, P x (P + q)."""
+        query = np.arange(self.variables) < self.p
+        of_pair = query[: self.problem.p, None] | query
+        return np.where(of_pair, of_class[WITH_QUERY], of_class[WITHOUT_QUERY])
 
     # What is kept -----------------------------------------------------------------------------------------
 

@@ -67,7 +67,7 @@ def mirrored(mask: selection.Mask) -> selection.Mask:
     return both
 
 
-def bayes_factor(probability: Array, prior: float | None) -> Array:
+def bayes_factor(probability: Array, prior: Array | float | None) -> Array:
     """Return posterior odds over prior odds; missing if the prior probability of an edge is not known.
 
     >>> bayes_factor(np.array([0.5, 0.9]), 0.1).round(1)

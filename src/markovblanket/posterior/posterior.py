@@ -245,7 +245,7 @@ class Posterior:
         table["query"], table["variable"] = take(names, i), take(names, k)
         table["probability"] = self.inclusion.to_numpy()[i, k]
         table["direction"] = edge_table.directions(table["partial_correlation"])
-        table["bayes_factor"] = self._bayes_factor(table["probability"].to_numpy())
+        table["bayes_factor"] = self._bayes_factor(table["probability"].to_numpy(), k)
         sure = table["probability"].fillna(table["sign_probability"])
         shown = (*edge_table.COLUMNS, *(edge_table.DETAILS if detail else self._sign_column))
         return edge_table.surest_first(table, sure, "partial_correlation", "sd")[list(shown)]
@@ -445,11 +445,20 @@ class Posterior:
         """The column that stands in for the probability of an edge if the prior has no exact zeros."""
         return () if self._exact_zeros else ("sign_probability",)
 
-    def _bayes_factor(self, probability: Array) -> Array:
+    def _bayes_factor(self, probability: Array, k: Positions) -> Array:
         """Bayes factors for presence; a share of N draws is taken to be half a draw away from 0 and 1."""
         half = 0.5 / (self.draws.sizes["chain"] * self.draws.sizes["draw"])
         inside = np.clip(probability, half, 1 - half) if self.averages is None else probability
-        return edge_table.bayes_factor(inside, self.settings.get("prior", {}).get("expected_inclusion"))
+        expected = self.settings.get("prior", {}).get("expected_inclusion")
+        return edge_table.bayes_factor(inside, None if expected is None else np.array(expected)[self._causes(k)])
+
+    def _causes(self, k: Positions) -> Positions:
+        """How many prior causes an edge with each variable has besides its class: its ends in a widened block."""
+        candidates = self.settings.get("candidates", {"asked": 0})
+        if candidates["asked"] == 0 and self.variables:
+            return np.zeros_like(k)
+        block = {*self.query, *candidates.get("chosen", [])}
+        return 1 + np.array([name in block for name in take(self.names, k)], dtype=np.intp)
 
     def _positions(self, all: bool, **rule: float | None) -> tuple[Positions, Positions]:
         """Positions of the pairs that a rule selects, or of all, each pair once."""

@@ -16,6 +16,9 @@ from markovblanket.priors.spike_slab_sweep import Indices
 # Budget of multiplications for the passes over the entries in one sweep. A pass takes p q m; one is always made.
 MOST_MULTIPLICATIONS = 600_000
 MOST_PASSES = 3
+# A propensity has the hyperprior of the inclusion probability with this share of its parameters: the same mean,
+# but most are near zero, and some large.
+PROPENSITY_SHARE = 0.2
 # The largest double below 1: with an inclusion probability of 1 the log-odds would be infinite.
 LARGEST_INCLUSION = 1.0 - 2.0**-53
 
@@ -25,8 +28,10 @@ class SpikeSlab(ScaleMixture):
     """Spike and slab: ``w = 0`` with probability ``1 - inclusion``, otherwise ``w ~ N(0, slab)``.
 
     Both parameters are learned from the data unless they are given; in a widened block, separately for pairs with
-    a query variable and for all other pairs. As a scale mixture, ``t`` is 0 or ``slab``. ``W12`` is drawn entry by
-    entry, not by a solver, at the cost of about one product of ``W12`` with the data.
+    a query variable and for all other pairs. There, every variable also has a propensity of its own, which is
+    large for hubs, unless the inclusion probability is given; and the slab of a pair is ``slab s_i s_j``, with s
+    the precision of each variable relative to the smallest one. As a scale mixture, ``t`` is 0 or ``slab``.
+    ``W12`` is drawn entry by entry, not by a solver, at the cost of about one product of ``W12`` with the data.
 
     Parameters
     ----------
@@ -83,8 +88,9 @@ class SpikeSlab(ScaleMixture):
         In small problems up to three such passes are made; they take less time than the rest of a sweep.
         """
         odds, slab = self.zero_law(state.hyper)
-        rows, U = np.arange(len(state.W11)), np.linalg.inv(state.W11)
-        return draw_rows(rng, state.W12, U, scatter, np.full(len(rows), odds), np.full(len(rows), slab), rows)
+        (p, q), U = state.W12.shape, np.linalg.inv(state.W11)
+        law = np.full(p, odds), np.full(p, slab), np.ones(q)
+        return draw_rows(rng, state.W12, U, scatter, *law, np.arange(p))
 
     def zero_law(self, hyper: Hyper) -> tuple[float, float]:
         """Return the prior log-odds of an edge, and the variance ``slab`` of its entry."""
@@ -94,29 +100,39 @@ class SpikeSlab(ScaleMixture):
     def draw_scales(self, rng: np.random.Generator, W12: Array, hyper: Hyper) -> tuple[Array, Hyper]:
         """Draw ``inclusion | W12``, a beta, and ``slab | W12``, an inverse gamma; ``t`` is ``slab`` or 0."""
         edges, squares = int(np.count_nonzero(W12)), float(np.vdot(W12, W12))
-        inclusion, slab = self.draw_hyper(rng, edges, W12.size, squares, W12.shape[1])
+        inclusion = self.draw_inclusion(rng, edges, W12.size, W12.shape[1])
+        slab = self.draw_slab(rng, edges, squares)
         return slab * (W12 != 0), self._hyper(inclusion, slab)
 
-    def draw_hyper(
-        self, rng: np.random.Generator, edges: int, pairs: int, squares: float, variables: int
-    ) -> tuple[float, float]:
-        """Draw ``(inclusion, slab)`` given ``edges`` nonzero ones among ``pairs``, and their sum of ``squares``.
+    def draw_inclusion(self, rng: np.random.Generator, edges: float, pairs: float, variables: int) -> float:
+        """Draw the inclusion probability given ``edges`` nonzero ones among ``pairs``, unless it is given itself.
 
         ``variables`` takes the place of ``gaps`` if that is not given.
         """
         gaps = (self.gaps or variables) + pairs - edges
-        inclusion = self.inclusion or min(rng.beta(self.edges + edges, gaps), LARGEST_INCLUSION)
-        slab = self.slab or (self.rate + 0.5 * squares) / rng.gamma(self.shape + 0.5 * edges)
-        return float(inclusion), float(slab)
+        return self.inclusion or min(float(rng.beta(self.edges + edges, gaps)), LARGEST_INCLUSION)
+
+    def draw_slab(self, rng: np.random.Generator, edges: float, squares: float) -> float:
+        """Draw the slab given the number of nonzero entries and their sum of squares, unless it is given."""
+        return self.slab or float((self.rate + 0.5 * squares) / rng.gamma(self.shape + 0.5 * edges))
+
+    def draw_propensities(self, rng: np.random.Generator, edges: Array, pairs: float, variables: int) -> Array:
+        """Draw the propensity of each variable given how many of its ``pairs`` it has made ``edges``."""
+        gaps = PROPENSITY_SHARE * (self.gaps or variables) + pairs - edges
+        return np.minimum(rng.beta(PROPENSITY_SHARE * self.edges + edges, gaps), LARGEST_INCLUSION)
 
     def start_hyper(self, rng: np.random.Generator, variables: int) -> tuple[float, float]:
         """Draw an over-dispersed ``(inclusion, slab)`` for the start of a chain."""
         inclusion = self.inclusion or min(0.5, math.exp(rng.uniform(-2, 2)) / max(variables, 1))
         return inclusion, self.slab or self.rate / self.shape * math.exp(rng.uniform(-1, 1))
 
-    def expected_inclusion(self, variables: int) -> float:
-        """Return the prior probability of an edge, averaged over the hyperprior if it is learned."""
-        return self.inclusion or self.edges / (self.edges + (self.gaps or variables))
+    def expected_inclusion(self, variables: int, causes: int = 1) -> float:
+        """Return the prior probability of an edge that has so many causes, averaged over what is learned.
+
+        Causes are the class of the pair and, in a widened block, those of its variables that are in the block.
+        """
+        gaps = self.gaps or variables
+        return self.inclusion or 1.0 - (gaps / (self.edges + gaps)) ** causes
 
     def draw_factor(
         self, rng: np.random.Generator, hyper: Hyper, linear: float, quadratic: float
@@ -151,12 +167,23 @@ class SpikeSlab(ScaleMixture):
 
 
 def draw_rows(
-    rng: np.random.Generator, W12: Array, U: Array, scatter: Scatter, odds: Array, slab: Array, rows: Indices
+    rng: np.random.Generator,
+    W12: Array,
+    U: Array,
+    scatter: Scatter,
+    odds: Array,
+    slab: Array,
+    factor: Array,
+    rows: Indices,
 ) -> tuple[Array, SolveInfo]:
-    """Draw some rows of ``W12`` entry by entry, with odds and slab of each row; return all rows and the cost."""
+    """Draw some rows of ``W12`` entry by entry; return all rows and the cost.
+
+    ``odds`` and ``slab`` have a number for every row; ``factor``, for every column, multiplies the slab.
+    """
     FT, W21, a = np.ascontiguousarray(scatter.F.T), W12.T.copy(order="C"), 1.0 + scatter.column_sizes
     R = scatter.Y + U @ scatter.times_factor(W12)
-    changes = spike_slab_sweep.sweep(rng, W21, U, R, FT, a, odds, slab, rows, passes(len(rows), *FT.shape))
+    law = odds, slab, factor
+    changes = spike_slab_sweep.sweep(rng, W21, U, R, FT, a, *law, rows, passes(len(rows), *FT.shape))
     return W21.T.copy(order="C"), SolveInfo(changes)
 
 

@@ -1,7 +1,8 @@
 """Compiled draws of ``W12`` under a spike-and-slab prior, one entry at a time, with one pass over the data.
 
-An entry is zero, or normal with variance v; ``odds`` is the prior log-odds that it is not zero. Both have an entry
-per row. With ``w_ij`` integrated out, given all else (``a_j = 1 + |f_j|^2``, ``R = Y + U W12 F'``, ``S12 = YF``)::
+An entry is zero, or normal with variance ``v_i s_j``; ``odds_i`` is the prior log-odds that it is not zero. With
+``w_ij`` integrated out, given all else (``a_j = 1 + |f_j|^2``, ``R = Y + U W12 F'``, ``S12 = YF``), v short for
+``v_i s_j``::
 
     h = u_ii a_j + 1/v        b = -( R_i . f_j + (U W12)_ij - u_ii a_j w_ij )
     log-odds = odds_i - 1/2 log(v h) + 1/2 b^2 / h      if it becomes nonzero: w_ij ~ N(b/h, 1/h)
@@ -49,6 +50,7 @@ def sweep(
     a: Array,
     odds: Array,
     v: Array,
+    s: Array,
     rows: Indices,
     passes: int,
     rare: float = RARE_PROBABILITY,
@@ -61,12 +63,12 @@ def sweep(
     """
     changes = 0
     for _ in range(passes):
-        changes += visit(rng, W21, U, R, FT, a, odds, v, rows, rare)
+        changes += visit(rng, W21, U, R, FT, a, odds, v, s, rows, rare)
         edges = count(W21)
         if edges:
             j, i = find(W21, int(rng.integers(0, edges)))
-            relocate(rng, W21, U, R, FT, a, v[i], i, j)
-            redraw(rng, W21, U, R, FT, v)
+            relocate(rng, W21, U, R, FT, a, v[i], s, i, j)
+            redraw(rng, W21, U, R, FT, v, s)
     return changes
 
 
@@ -102,6 +104,7 @@ def visit(
     a: Array,
     odds: Array,
     v: Array,
+    s: Array,
     rows: Indices,
     rare: float = RARE_PROBABILITY,
 ) -> int:
@@ -109,7 +112,7 @@ def visit(
 
     ``W21`` (q x p) and ``R`` (p x m) change in place. ``FT`` is ``F'``, q x m, with contiguous rows.
     """
-    (q, p), limits = W21.shape, rare_below(U, a.min(), odds, v, rare)
+    (q, p), limits = W21.shape, rare_below(U, a.min(), odds, v, s, rare)
     uw, changes, gathered, wait = np.zeros(p), 0, -1, waiting_time(rng, rare)
     RT, u = np.empty((FT.shape[1], len(rows))), np.empty(len(rows))
     for first in range(0, q, BLOCK_COLUMNS):
@@ -125,15 +128,15 @@ def visit(
                 continue
             multiply(uw, U, w)
             for row, i in enumerate(rows):
-                c = U[i, i] * a[first + k]
-                b, h, new = c * w[i] - products[k, row] - uw[i], c + 1.0 / v[i], 0.0
+                c, slab = U[i, i] * a[first + k], v[i] * s[first + k]
+                b, h, new = c * w[i] - products[k, row] - uw[i], c + 1.0 / slab, 0.0
                 if b * b >= limits[i]:
-                    new = draw_entry(rng, w[i], b, h, odds[i], v[i], 1.0)
+                    new = draw_entry(rng, w[i], b, h, odds[i], slab, 1.0)
                 elif wait > 0:
                     wait -= 1
                 else:
                     wait = waiting_time(rng, rare)
-                    new = draw_entry(rng, w[i], b, h, odds[i], v[i], rare)
+                    new = draw_entry(rng, w[i], b, h, odds[i], slab, rare)
                 if new != w[i]:
                     if changes == before:
                         gram = np.dot(block[k:], block[k])  # earlier columns are not needed any more
@@ -168,12 +171,16 @@ def calm(w: Array, product: Array, rows: Indices, limits: Array) -> bool:
 
 
 @njit(cache=True)
-def rare_below(U: Array, a: float, odds: Array, v: Array, rare: float) -> Array:
-    """Return, per row, the ``b^2`` below which the probability is below ``rare``; ``a`` is the least ``a_j``."""
-    limits = np.zeros(len(U))
+def rare_below(U: Array, a: float, odds: Array, v: Array, s: Array, rare: float) -> Array:
+    """Return, per row, a ``b^2`` below which the probability of every entry is below ``rare``.
+
+    ``a`` is the least ``a_j``. The bound is ``2h (logit(rare) - odds + 1/2 log(v h))``, where
+    ``v h = u_ii a v + 1`` is least for the narrowest slab, and h for the widest.
+    """
+    limits, narrowest, widest = np.zeros(len(U)), s.min(), s.max()
     for i in range(len(U) if rare > 0.0 else 0):
-        h = U[i, i] * a + 1.0 / v[i]
-        limits[i] = 2 * h * (math.log(rare / (1 - rare)) - odds[i] + 0.5 * math.log(v[i] * h))
+        h, vh = U[i, i] * a + 1.0 / (v[i] * widest), U[i, i] * a * v[i] * narrowest + 1.0
+        limits[i] = 2 * h * max(math.log(rare / (1 - rare)) - odds[i] + 0.5 * math.log(vh), 0.0)
     return limits
 
 
@@ -194,7 +201,16 @@ def multiply(uw: Array, U: Array, w: Array) -> None:
 
 @njit(cache=True)
 def relocate(
-    rng: np.random.Generator, W21: Array, U: Array, R: Array, FT: Array, a: Array, v: float, i: int, j: int
+    rng: np.random.Generator,
+    W21: Array,
+    U: Array,
+    R: Array,
+    FT: Array,
+    a: Array,
+    v: float,
+    s: Array,
+    i: int,
+    j: int,
 ) -> int:
     """Move the entry ``(i, j)`` to a column where its row is zero, possibly j itself; return the new column.
 
@@ -208,25 +224,25 @@ def relocate(
     for k in range(len(W21)):
         if W21[k, i] == 0.0:
             products[k] += np.dot(U[i], W21[k])
-            weight[k] = log_evidence(-products[k], U[i, i] * a[k] + 1.0 / v, v)
+            weight[k] = log_evidence(-products[k], U[i, i] * a[k] + 1.0 / (v * s[k]), v * s[k])
     ladder = np.cumsum(np.exp(weight - weight.max()))
     k = min(np.searchsorted(ladder, rng.random() * ladder[-1], side="right"), len(W21) - 1)
-    h = U[i, i] * a[k] + 1.0 / v
+    h = U[i, i] * a[k] + 1.0 / (v * s[k])
     W21[k, i] = -products[k] / h + rng.standard_normal() / math.sqrt(h)
     shift(R, W21[k, i], U[i], FT[k])
     return k
 
 
 @njit(cache=True)
-def redraw(rng: np.random.Generator, W21: Array, U: Array, R: Array, FT: Array, v: Array) -> None:
-    """Draw the nonzero entries J of each row from ``N(H^-1 b, H^-1)``, ``H = u_ii (I + F_J'F_J) + I/v``.
+def redraw(rng: np.random.Generator, W21: Array, U: Array, R: Array, FT: Array, v: Array, s: Array) -> None:
+    """Draw the nonzero entries J of each row from ``N(H^-1 b, H^-1)``, ``H = u_ii (I + F_J'F_J) + diag(1/v s_J)``.
 
     Zeros stay zero. Drawn one at a time, entries of correlated variables would move slowly.
     """
     for i in range(len(U)):
         row = neighbours_of(W21, i)
         for first in range(0, len(row), MOST_DRAWN_TOGETHER):
-            redraw_together(rng, W21, U, R, FT, v[i], i, row[first : first + MOST_DRAWN_TOGETHER])
+            redraw_together(rng, W21, U, R, FT, v[i], s, i, row[first : first + MOST_DRAWN_TOGETHER])
 
 
 @njit(cache=True)
@@ -242,7 +258,15 @@ def neighbours_of(W21: Array, i: int) -> Indices:
 
 @njit(cache=True)
 def redraw_together(
-    rng: np.random.Generator, W21: Array, U: Array, R: Array, FT: Array, v: float, i: int, places: Indices
+    rng: np.random.Generator,
+    W21: Array,
+    U: Array,
+    R: Array,
+    FT: Array,
+    v: float,
+    s: Array,
+    i: int,
+    places: Indices,
 ) -> None:
     """Draw the entries of row i in the columns ``places`` jointly, given all others."""
     F, w = np.empty((len(places), FT.shape[1])), np.empty(len(places))
@@ -254,7 +278,7 @@ def redraw_together(
         b[k] -= np.dot(U[i], W21[places[k]]) - U[i, i] * w[k]
     H = U[i, i] * np.dot(F, F.T)
     for k in range(len(places)):
-        H[k, k] += U[i, i] + 1.0 / v
+        H[k, k] += U[i, i] + 1.0 / (v * s[places[k]])
     new = canonical_normal(rng, H, b)
     for k in range(len(places)):
         W21[places[k], i] = new[k]

@@ -26,9 +26,9 @@ BLOCKS = {
     "W11": "precision matrix of the query (W11)",
     "edges": "the selected edges",
     "r2": "explained variance (R²)",
-    "inclusion": "how many pairs are edges, learned by the prior",
+    "inclusion": "how many pairs are edges apart from hubs, learned by the prior",
     "slab": "how large edges are, learned by the prior",
-    "inclusion_others": "how many pairs without a query variable are edges, learned by the prior",
+    "inclusion_others": "how many pairs without a query variable are edges apart from hubs, learned by the prior",
     "slab_others": "how large edges without a query variable are, learned by the prior",
 }
 EFFORT = {

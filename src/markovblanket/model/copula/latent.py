@@ -107,18 +107,28 @@ class Copula:
         """Whether a column of the query is redrawn in a sweep."""
         return bool(self.query)
 
-    def refresh_query(self, rng: np.random.Generator, state: ChainState) -> Columns:
-        """Draw the moving cells of the query columns from ``X1 | X2, W, Y``; return all columns."""
+    def linear_terms(self, state: ChainState) -> Array:
+        """Return ``X2 W21``, n x p: all that the query columns depend on outside the query."""
         assert state.columns is not None
-        X1, X2 = state.columns.X1, state.columns.X2
-        return Columns(self._refresh_query(rng, X1, times_transpose(state.W12, X2).T, state.W11), X2)
+        return times_transpose(state.W12, state.columns.X2).T
+
+    def refresh_query(self, rng: np.random.Generator, X1: Array, linear: Array, W11: Array) -> Array:
+        """Draw the moving columns of X1, whose rows have precision ``W11`` and linear terms ``X2 W21``."""
+        X1 = X1.copy()
+        _margins.draw(rng, X1, np.ascontiguousarray(linear), np.ascontiguousarray(W11), self._moving_query)
+        return X1
+
+    def query_scatter(self, X1: Array) -> Array:
+        """Return the scatter ``S11`` of the query columns, whose means are integrated out."""
+        X1 = centred(X1)
+        return X1.T @ X1
 
     def refresh(self, rng: np.random.Generator, state: ChainState) -> Columns:
         """Draw the moving cells from ``X | W, Y``, column by column; return all columns."""
         assert state.columns is not None
         X1, X2 = state.columns.X1, state.columns.X2
-        M = times_transpose(state.W12, X2).T
-        X1 = self._refresh_query(rng, X1, M, state.W11) if self.query else X1
+        M = self.linear_terms(state)
+        X1 = self.refresh_query(rng, X1, M, state.W11) if self.query else X1
         X2 = X2.copy(order="K") if self.rest else X2
         if self._missing:
             inverse = self._fixed.row_inverse(centred(X2[:, self.J]))
@@ -144,12 +154,6 @@ class Copula:
     def moving(self, columns: Columns) -> Array:
         """Return the columns that move, those of the query first."""
         return np.hstack([columns.X1[:, list(self.query)], columns.X2[:, self.J]])
-
-    def _refresh_query(self, rng: np.random.Generator, X1: Array, M: Array, W11: Array) -> Array:
-        """Draw the moving columns of X1, whose rows have precision ``W11`` and linear terms ``M = X2 W21``."""
-        X1 = X1.copy()
-        _margins.draw(rng, X1, np.ascontiguousarray(M), np.ascontiguousarray(W11), self._moving_query)
-        return X1
 
     def _refresh_rest(self, rng: np.random.Generator, X1: Array, X_J: Array, M: Array, state: ChainState) -> Array:
         """Draw columns J of the rest: precision ``W22_JJ``, linear terms ``X1 W12_J + X_K W22_KJ``."""
