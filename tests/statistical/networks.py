@@ -6,7 +6,7 @@
     X1 | X2, W11, W12  ~  N(-X2 W21 U, U), row by row, X2 held fixed
 
 with a spike and slab of its own for pairs with a query variable, and for pairs without one: zero with probability
-``(1 - pi)(1 - theta_i)(1 - theta_j)``, where theta are the propensities of the variables in the block, the slab's
+``1 - pi``, times ``(1 - theta_i)(1 - theta_k)`` within the block, where theta are propensities, the slab's
 variance that of the class times ``s_i s_j``, where s are relative precisions. The joint prior is the definition,
 so the hyperparameters' own prior is what remains of the hyperprior after the rejection.
 """
@@ -85,9 +85,10 @@ def propose(rng: Generator, size: int, P: int, p: int, q: int, prior: SpikeSlab,
     )
     mask = np.hstack([touching(P, p), np.repeat(np.arange(P)[:, None] < p, q, axis=1)])
     theta = draw_propensities(rng, size, P, prior, held)
-    declined = np.hstack([1 - theta[:, 0], np.ones((size, q))]) if theta.size else np.ones((size, P + q))
-    by_class = np.where(mask, inclusion[:, None, None], others_inclusion[:, None, None])
-    probability = 1 - (1 - by_class) * declined[:, :P, None] * declined[:, None]
+    probability = np.where(mask, inclusion[:, None, None], others_inclusion[:, None, None])
+    if theta.size:
+        declined = (1 - theta) * (1 - theta.swapaxes(1, 2))
+        probability[:, :, :P] = 1 - (1 - probability[:, :, :P]) * declined
     units = precisions(P + q)
     variance = np.where(mask, slab[:, None, None], others_slab[:, None, None]) * np.outer(units[:P], units)
     W = np.sqrt(variance) * rng.standard_normal((size, P, P + q)) * (rng.random((size, P, P + q)) < probability)
@@ -204,7 +205,8 @@ def of_propensities(propensity: Array, W11: Array, W12: Array) -> dict[str, Arra
     """The propensities of the first and the last variable of the block, and with the edges of both."""
     watched = {}
     for name, i in (("first", 0), ("last", -1)):
-        edges = (W11[:, i] != 0).sum(1) - 1 + (W12[:, i] != 0).sum(1)
+        edges = (W11[:, i] != 0).sum(1) - 1
+        watched[f"edges of the {name} outside"] = propensity[:, i] * (W12[:, i] != 0).sum(1)
         watched |= {f"edges of the {name}": edges, f"propensity of the {name}": propensity[:, i]}
         watched[f"propensity and edges of the {name}"] = propensity[:, i] * edges
     watched["both propensities"] = propensity[:, 0] * propensity[:, -1]

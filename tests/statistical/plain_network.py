@@ -165,8 +165,8 @@ def both_blocks(W11: Array, W12: Array, S12: Array, A: Array, law: Law, outside:
     Q[: len(others), : len(others)] += law.B[i, i] * M
     linear = -np.concatenate([law.B[others, i], S12[i]])
     slab = law.slab[0] * law.precision[i] * np.append(law.precision[others], outside)
-    outside_odds = np.full(q, math.log((1 + law.odds[0]) * (1 + law.own_odds[i]) - 1))
-    return Regression(Q, linear, np.append(log_odds(law.odds[0], law, i, others), outside_odds), slab)
+    odds = np.append(log_odds(law.odds[0], law, i, others), np.full(q, math.log(law.odds[0])))
+    return Regression(Q, linear, odds, slab)
 
 
 def relocate(
@@ -225,7 +225,7 @@ class Plain(WidenedBlanket):
         rows = np.arange(self.problem.p)
         kinds = classes(len(rows), rows, 0 if self.flaw == "rows of another class" else self.p)
         U, slab = np.linalg.inv(state.W11), law.slab[kinds] * self.inside
-        odds = np.log((1 + law.odds[kinds]) * (1 + law.own_odds) - 1)
+        odds = np.log(law.odds[kinds])
         return draw_rows(rng, state.W12, (U + U.T) / 2, scatter, odds, slab, self.outside, rows)[0]
 
     def _drawn(self, rng: Generator, state: ChainState) -> Array:
@@ -249,7 +249,8 @@ class Plain(WidenedBlanket):
             for of in self.classes:
                 inclusion[of] = self.prior.draw_inclusion(rng, by_class[of], pairs[of], self.variables)
             made = by_variable[None]
-            tried = self.variables - 1 if self.flaw != "pairs counted twice" else 2 * self.variables - 2
+            tried = len(state.W11) - 1 if self.flaw != "pairs counted twice" else 2 * len(state.W11) - 2
+            tried = self.variables - 1 if self.flaw == "propensities outside" else tried
             propensity = self.prior.draw_propensities(rng, made, tried, self.variables)[0]
         squares = [sum(value**2 for *_, kind, value in present if kind == of) for of in self.classes]
         counts = [sum(kind == of for *_, kind, _ in present) for of in self.classes]
@@ -277,6 +278,9 @@ class Plain(WidenedBlanket):
         """How many edges each class and each variable has caused; an edge has at least one of its causes."""
         by_class, by_variable = np.zeros(2), np.zeros(len(propensity))
         for i, k, of, _ in present:
+            if k < 0 and self.flaw != "propensities outside":
+                by_class[of] += 1
+                continue
             odds = [inclusion[of], propensity[i], propensity[k] if k >= 0 else 0.0]
             none_of = [1 - np.prod([1 - value for value in odds[place:]]) for place in range(3)]
             cause = rng.random() < odds[0] / none_of[0]

@@ -49,6 +49,7 @@ BUGS = [
     Bug("rows of another class", "unlike", BLOCK, replications=300),
     Bug("relocated without prior odds", "unlike", WHOLE),
     Bug("one end's propensity", "unlike", LARGE, replications=900),
+    Bug("propensities outside", "learned", (1, 1, 4, 12), replications=1200, sweeps=4),
     Bug("one cause for each edge", "learned", (1, 4, 0, 12), replications=1200, sweeps=4),
     Bug("moved without propensities", "unlike", BLOCK, replications=1200, sweeps=1, spread=3.0, kind=Relocating),
     Bug("places in order", "unlike", LARGE, replications=1200, sweeps=1),

@@ -189,8 +189,10 @@ def described(made: ModelData, parts: Mapping[str, Any]) -> dict[str, Any]:
     size = {"n": made.table.n or made.scatter.n, "p": p, "q": q, "sha256": made.fingerprint}
     by_role = {role: _described_part(part) for role, part in parts.items()}
     if isinstance(parts["prior"], SparsePrior):
-        by_causes = [parts["prior"].expected_inclusion(p + q, causes) for causes in (1, 2, 3)]
-        by_role["prior"]["expected_inclusion"] = by_causes
+        by_role["prior"]["expected_inclusion"] = {
+            "block": parts["prior"].expected_inclusion(p + q, causes=3),
+            "outside": parts["prior"].expected_inclusion(p + q),
+        }
     return {"data": size, "margins": made.margins, **by_role, "versions": dict(_versions())}
 
 

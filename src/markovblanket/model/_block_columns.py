@@ -50,10 +50,10 @@ class Block(NamedTuple):
 class Law(NamedTuple):
     """What the entries depend on besides the block: ``B = S11 + I``, n, and the prior of each pair.
 
-    The first ``p`` variables of the block are the query. An entry is zero if its class of pairs and both of its
-    variables decline it, each with prior odds of its own: ``odds`` by class, ``own_odds`` by variable. The slab
-    of the entry (i, k) is that of its class times ``s_i s_k``, with ``s`` the relative ``precision`` of each
-    variable.
+    The first ``p`` variables of the block are the query. An entry of the block is zero if its class of pairs and
+    both of its variables decline it, each with prior odds of its own: ``odds`` by class, ``own_odds`` by variable.
+    The slab of the entry (i, k) is that of its class times ``s_i s_k``, with ``s`` the relative ``precision`` of
+    each variable.
     """
 
     B: Array
@@ -441,9 +441,10 @@ def update(U: Array, H: Array, u: Array, x: Array, c: Array, z: Array, per_u: fl
 
 
 class Counts(NamedTuple):
-    """By class of pair: the number of entries that are not zero, the sum of their squares, and of all pairs."""
+    """By class of pair: entries that are not zero, those outside the block, the sum of squares, all pairs."""
 
     edges: Array
+    outside: Array
     squares: Array
     pairs: Array
 
@@ -454,7 +455,7 @@ def count_pairs(W11: Array, W12: Array, p: int, inside: Array, outside: Array) -
 
     Squares are in units of ``s_i s_k``, with s the relative precisions ``inside`` and ``outside`` the block.
     """
-    edges, squares, pairs = np.zeros(2), np.zeros(2), np.zeros(2)
+    edges, outer, squares, pairs = np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2)
     for i in range(len(W11)):
         for k in range(i):
             of = class_of(i, k, p)
@@ -465,5 +466,6 @@ def count_pairs(W11: Array, W12: Array, p: int, inside: Array, outside: Array) -
         pairs[of] += W12.shape[1]
         for j in range(W12.shape[1]):
             edges[of] += W12[i, j] != 0.0
+            outer[of] += W12[i, j] != 0.0
             squares[of] += W12[i, j] * W12[i, j] / (inside[i] * outside[j])
-    return Counts(edges, squares, pairs)
+    return Counts(edges, outer, squares, pairs)

@@ -55,8 +55,9 @@ def relocate(
 
 def _odds(i: int, law: Law, outside: int) -> Array:
     """Return the prior odds of every entry of a query variable, first within the block, then outside."""
-    own = either(law.odds[WITH_QUERY], law.own_odds[i])
-    return np.append(either(own, law.own_odds), np.full(outside, own))
+    of_class = law.odds[WITH_QUERY]
+    inside = either(either(of_class, law.own_odds[i]), law.own_odds)
+    return np.append(inside, np.full(outside, of_class))
 
 
 def block_of(W11: Array, W12: Array, scatter: Scatter) -> Block:

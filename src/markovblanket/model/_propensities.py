@@ -5,9 +5,10 @@ of pairs and both of its variables decline::
 
     P(i - k is an edge)  =  1 - (1 - pi_class)(1 - theta_i)(1 - theta_k)
 
-so that hubs, variables with many neighbours, are learned. A variable outside the block has no propensity. Given
-which of its causes are responsible for each edge, ``pi`` and ``theta`` have beta distributions: a pair without an
-edge was declined by all.
+so that hubs, variables with many neighbours, are learned. A pair with a variable outside the block has its class
+alone: there, variables are many, and a variable with few rows could be explained by hundreds of them. Given which
+of its causes are responsible for each edge, ``pi`` and ``theta`` have beta distributions: a pair without an edge
+was declined by all.
 """
 
 from __future__ import annotations
@@ -18,14 +19,11 @@ import numpy as np
 from numba import njit
 
 from markovblanket.contracts import Array, Indices
-from markovblanket.model._block_columns import WITH_QUERY, WITHOUT_QUERY, class_of
-
-# In place of the second end of an edge whose second end is outside the block.
-OUTSIDE = -1
+from markovblanket.model._block_columns import class_of
 
 
 class Edges(NamedTuple):
-    """The edges of both blocks: their ends, the second of which may be outside, and their class of pairs."""
+    """The edges within the block: both ends, and the class of their pair."""
 
     first: Indices
     second: Indices
@@ -33,25 +31,18 @@ class Edges(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def edges_of(W11: Array, W12: Array, p: int) -> Edges:
-    """Return the edges of both blocks; the first p variables are the query."""
-    P, q, edges = len(W11), W12.shape[1], 0
+def edges_of(W11: Array, p: int) -> Edges:
+    """Return the edges within the block; the first p variables are the query."""
+    P, edges = len(W11), 0
     for i in range(P):
         for k in range(i):
             edges += W11[i, k] != 0.0
-        for j in range(q):
-            edges += W12[i, j] != 0.0
     found = Edges(np.empty(edges, np.intp), np.empty(edges, np.intp), np.empty(edges, np.intp))
     edges = 0
     for i in range(P):
         for k in range(i):
             if W11[i, k] != 0.0:
                 found.first[edges], found.second[edges], found.kind[edges] = i, k, class_of(i, k, p)
-                edges += 1
-        for j in range(q):
-            if W12[i, j] != 0.0:
-                found.first[edges], found.second[edges] = i, OUTSIDE
-                found.kind[edges] = WITH_QUERY if i < p else WITHOUT_QUERY
                 edges += 1
     return found
 
@@ -64,15 +55,12 @@ def draw_causes(
     by_class, by_variable = np.zeros(len(inclusion)), np.zeros(len(propensity))
     for e in range(len(edges.first)):
         i, k, kind = edges.first[e], edges.second[e], edges.kind[e]
-        of_class, of_first = inclusion[kind], propensity[i]
-        of_second = 0.0 if k == OUTSIDE else propensity[k]
+        of_class, of_first, of_second = inclusion[kind], propensity[i], propensity[k]
         of_ends = of_first + of_second - of_first * of_second
         explained = rng.random() * (of_class + of_ends - of_class * of_ends) < of_class
-        by_class[kind] += explained
         # Once a cause is there, all further ones are as likely as they are without the edge.
-        likely = of_first if explained else of_first / of_ends
-        first = rng.random() < likely
+        first = rng.random() < (of_first if explained else of_first / of_ends)
+        by_class[kind] += explained
         by_variable[i] += first
-        if k != OUTSIDE:
-            by_variable[k] += rng.random() < of_second if explained or first else True
+        by_variable[k] += rng.random() < of_second if explained or first else True
     return by_class, by_variable

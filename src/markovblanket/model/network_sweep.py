@@ -7,7 +7,7 @@ off-diagonal entries of ``W11``, too::
     p(W11, W12)  ∝  1{W11 > 0}  exp(-1/2 tr W11 - 1/2 tr U W12 W21)  prod_{i<k} ss(w_ik)  prod_{i,j} ss(w_ij)
 
 with an inclusion probability and a slab for pairs with a query variable, and another for pairs without one. Every
-variable of the block also has a propensity of its own to have neighbours
+variable of the block also has a propensity of its own to have neighbours there
 (:mod:`markovblanket.model._propensities`), because in many networks a few variables have most of the edges. A
 nonzero entry is ``N(0, slab s_i s_j)`` with s the relative precision of each variable, by a first look at the data
 (:mod:`markovblanket.model.relative_precisions`): entries of variables that others nearly determine are many times
@@ -37,9 +37,10 @@ from markovblanket.contracts import (
     SweepInfo,
 )
 from markovblanket.model import _block_columns
-from markovblanket.model._block_columns import WITH_QUERY, WITHOUT_QUERY, Block, Law, either
+from markovblanket.model._block_columns import WITH_QUERY, WITHOUT_QUERY, Block, Counts, Law
 from markovblanket.model._block_relocation import block_given, relocate
 from markovblanket.model._propensities import draw_causes, edges_of
+from markovblanket.model.copula import _scale_moves
 from markovblanket.model.relative_precisions import relative_precisions
 from markovblanket.model.rest_prior import RestPrior
 from markovblanket.model.scatter import Factored, inverse_diagonal, rotated
@@ -144,6 +145,7 @@ class WidenedBlanket:
         state = replace(state, W11=block.W, W12=W12)
         if self._draws_again:  # X1  | W, Y and W11  | W12, S
             state, inclusion = self._draw_block_again(rng, state, block, law, inclusion)
+        state = self._move_scales(rng, state, scatter, law)  # scales of rows and X1  | W, Y
         hyper, T = self._draw_hyper(rng, state)  # hyper  | W11, W12
         return replace(state, hyper=hyper, T=T, inclusion=inclusion), SweepInfo(changes, 0.0, 1.0)
 
@@ -185,6 +187,17 @@ class WidenedBlanket:
             W11, total = again.W, total + inclusion
         return replace(state, W11=W11, columns=replace(columns, X1=X1)), total / (1 + REPETITIONS)
 
+    def _move_scales(self, rng: np.random.Generator, state: ChainState, scatter: Scatter, law: Law) -> ChainState:
+        """Move the scales of rows of the precision matrix with the latent columns of their variables."""
+        latent, columns = self.problem.latent, state.columns
+        if latent is None or columns is None or not latent.moves_query:
+            return state
+        linear, V = latent.linear_terms(state), scatter.times_factor(state.W12)
+        rows = _scale_moves.Rows(columns.X1, linear, state.W11, state.W12, V)
+        margins = latent.query  # type: ignore[attr-defined]
+        rows = _scale_moves.move_some(rng, rows, margins, law, self.outside)
+        return replace(state, W11=rows.W11, W12=rows.W12, columns=replace(columns, X1=rows.X1))
+
     def _draw_cross(
         self, rng: np.random.Generator, state: ChainState, scatter: Scatter, law: Law
     ) -> tuple[Array, int]:
@@ -193,8 +206,7 @@ class WidenedBlanket:
             return state.W12, 0
         kinds = np.where(np.arange(self.problem.p) < self.p, WITH_QUERY, WITHOUT_QUERY)
         U, rows, slab = inverse(state.W11), self._visited(rng), law.slab[kinds] * self.inside
-        odds = np.log(either(law.odds[kinds], law.own_odds))
-        W12, info = draw_rows(rng, state.W12, U, scatter, odds, slab, self.outside, rows)
+        W12, info = draw_rows(rng, state.W12, U, scatter, np.log(law.odds[kinds]), slab, self.outside, rows)
         return W12, info.iterations
 
     def _visited(self, rng: np.random.Generator) -> Indices:
@@ -233,12 +245,12 @@ class WidenedBlanket:
     def _draw_hyper(self, rng: np.random.Generator, state: ChainState) -> tuple[Hyper, Array]:
         """Draw the hyperparameters of each class of pairs, and the propensities, given all entries."""
         counts = _block_columns.count_pairs(state.W11, state.W12, self.p, self.inside, self.outside)
-        inclusion, propensities = self._draw_inclusion(rng, state, counts.pairs)
+        inclusion, propensities = self._draw_inclusion(rng, state, counts)
         slab = [self.prior.draw_slab(rng, counts.edges[of], counts.squares[of]) for of in self.classes]
         laws = {of: (float(inclusion[of]), slab[of]) for of in self.classes}
         return self._hyper(laws), propensities
 
-    def _draw_inclusion(self, rng: np.random.Generator, state: ChainState, pairs: Array) -> tuple[Array, Array]:
+    def _draw_inclusion(self, rng: np.random.Generator, state: ChainState, counts: Counts) -> tuple[Array, Array]:
         """Draw the inclusion probability of each class of pairs and the propensities, given the edges.
 
         Several times, because it costs little and the causes of edges change slowly.
@@ -246,11 +258,12 @@ class WidenedBlanket:
         (inclusion, _), propensities = self._values(state.hyper), state.T
         if self.prior.inclusion is not None:
             return inclusion, propensities
-        edges, others = edges_of(state.W11, state.W12, self.p), self.variables - 1
+        edges, others = edges_of(state.W11, self.p), self.problem.p - 1
         for _ in range(PROPENSITY_DRAWS):
             by_class, by_variable = draw_causes(rng, edges, inclusion, propensities[0])
+            made = by_class + counts.outside
             for of in self.classes:
-                inclusion[of] = self.prior.draw_inclusion(rng, by_class[of], pairs[of], self.variables)
+                inclusion[of] = self.prior.draw_inclusion(rng, made[of], counts.pairs[of], self.variables)
             propensities = self.prior.draw_propensities(rng, by_variable[None], others, self.variables)
         return inclusion, propensities
 

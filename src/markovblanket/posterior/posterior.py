@@ -450,15 +450,17 @@ class Posterior:
         half = 0.5 / (self.draws.sizes["chain"] * self.draws.sizes["draw"])
         inside = np.clip(probability, half, 1 - half) if self.averages is None else probability
         expected = self.settings.get("prior", {}).get("expected_inclusion")
-        return edge_table.bayes_factor(inside, None if expected is None else np.array(expected)[self._causes(k)])
+        if expected is None:
+            return edge_table.bayes_factor(inside, None)
+        return edge_table.bayes_factor(inside, np.where(self._in_block(k), expected["block"], expected["outside"]))
 
-    def _causes(self, k: Positions) -> Positions:
-        """How many prior causes an edge with each variable has besides its class: its ends in a widened block."""
+    def _in_block(self, k: Positions) -> Any:
+        """Whether each variable is in a widened block, where hubs make an edge likelier from the start."""
         candidates = self.settings.get("candidates", {"asked": 0})
         if candidates["asked"] == 0 and self.variables:
-            return np.zeros_like(k)
+            return np.zeros(len(k), dtype=bool)
         block = {*self.query, *candidates.get("chosen", [])}
-        return 1 + np.array([name in block for name in take(self.names, k)], dtype=np.intp)
+        return np.array([name in block for name in take(self.names, k)], dtype=bool)
 
     def _positions(self, all: bool, **rule: float | None) -> tuple[Positions, Positions]:
         """Positions of the pairs that a rule selects, or of all, each pair once."""

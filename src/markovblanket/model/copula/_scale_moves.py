@@ -1,0 +1,278 @@
+"""Joint moves of the scale of a row of the precision matrix with the latent cells of its column.
+
+Given its cells, a column with levels tells how well the others explain it almost as exactly as an observed one
+would, and given that, the cells can hardly move: drawn in turn, both change slowly if a few levels leave it open.
+So the row of a variable i of the block, ``w`` in ``W11`` and ``s`` in ``W12``, is multiplied by a factor c, and
+its pivot g replaced, with the cells integrated out between cut points; then the cells are drawn anew. With M the
+inverse of ``W11`` without i, and ``w_ii = g + c^2 w'Mw``, a cell of row r is ``N(a + c m_r / w_ii, 1 / w_ii)``,
+``m = -(X_-i w + X2 s)``, where the intercept a has been drawn before; and with ``z = s - W21 M w``::
+
+    log density  =  (n-1)/2 log(g / w_ii) - w_ii / 2 - c^2 (z'A z / g + sum w^2/v) / 2 + c^2 m'm / 2 w_ii
+                    + k log c  +  sum_r log P(cell r lies between its cut points)
+
+in ``log c``, with k nonzero entries in the row, whose slabs are v. The other columns are in it by the terms with m
+and z; the cells of column i themselves have dropped out. Cut points are drawn uniformly between the cells of
+adjacent levels; since the density of these depends on the cells, the move is accepted with the ratio of the gaps.
+It leaves the distribution exactly invariant.
+
+Levels are given as in :mod:`markovblanket.model.copula._cut_points`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from markovblanket.contracts import Array
+from markovblanket.model._block_columns import WITH_QUERY, WITHOUT_QUERY, Law, slab_of
+from markovblanket.model.copula._margins import Margin
+from markovblanket.variates import truncated_normal
+
+Indices = npt.NDArray[np.intp]
+# The more levels, the more a column tells of its cells, and the smaller is the chance that a move is accepted.
+MOST_LEVELS = 6
+# So many columns are moved in a sweep, chosen at random.
+MOST_COLUMNS = 8
+# First interval of a slice step, in log c and in log g, and the largest number of intervals.
+WIDTH, MOST_STEPS = 0.7, 16
+# From there on the tail of the normal distribution is computed by its asymptotic series.
+FAR = 25.0
+
+
+class Rows(NamedTuple):
+    """Columns of the block, and the rows of the precision matrix that belong to them.
+
+    ``X1`` are the columns, ``linear`` is ``X2 W21``, both n x P; ``V`` is ``W12 F'``, with ``F'F`` the scatter of
+    X2.
+    """
+
+    X1: Array
+    linear: Array
+    W11: Array
+    W12: Array
+    V: Array
+
+
+class Row(NamedTuple):
+    """What the density depends on besides the cells: see the formula of this module.
+
+    ``explained`` is ``w'Mw``, ``outside`` ``z'A z``, ``penalty`` the sum of ``w^2/v``, ``signal`` ``m'm``.
+    """
+
+    n: float
+    pivot: float
+    entries: float
+    explained: float
+    outside: float
+    penalty: float
+    signal: float
+
+
+def move_some(
+    rng: np.random.Generator, rows: Rows, margins: Mapping[int, Margin], law: Law, outside: Array
+) -> Rows:
+    """Move the scales of some columns with few levels, given by their margins; ``outside`` as in :class:`Law`."""
+    few = [i for i, margin in margins.items() if 2 <= len(margin.edges) - 1 <= MOST_LEVELS]
+    moved = Rows(*(array.copy() for array in rows)) if few else rows
+    for i in rng.permutation(few)[:MOST_COLUMNS].tolist():
+        move_row(rng, moved, i, margins[i], law, outside)
+    return moved
+
+
+def move_row(rng: np.random.Generator, rows: Rows, i: int, margin: Margin, law: Law, outside: Array) -> None:
+    """Move the scale of row i and the cells of its column, in place."""
+    X1, linear, W11, W12, V = rows
+    w, s = W11[i].copy(), W12[i]
+    w[i] = 0.0
+    m = -(X1 @ w + linear[:, i])
+    m -= m.mean()
+    row = row_of(rows, i, w, m, law, outside)
+    c, pivot, x = move(rng, X1[:, i].copy(), m, margin.rows, margin.edges, row)
+    W11[i], W11[:, i] = c * w, c * w
+    W11[i, i] = pivot + c * c * row.explained
+    W12[i], V[i], linear[:, i] = c * s, c * V[i], c * linear[:, i]
+    x -= x.mean()
+    X1[:, i] = x / np.sqrt(np.mean(x * x)) if margin.unit else x
+
+
+def row_of(rows: Rows, i: int, w: Array, m: Array, law: Law, outside: Array) -> Row:
+    """Return what the density of the scale of row i depends on; w is the row without its diagonal entry."""
+    u, s = np.linalg.solve(rows.W11, np.eye(len(w))[i]), rows.W12[i]
+    pivot, c = 1.0 / u[i], u / u[i]
+    z, zF = c @ rows.W12, c @ rows.V
+    of_row = law.slab[WITH_QUERY if i < law.p else WITHOUT_QUERY] * law.precision[i] * outside
+    penalty = sum(w[k] ** 2 / slab_of(i, k, law) for k in np.flatnonzero(w).tolist()) + float(
+        np.sum(s * s / of_row)
+    )
+    return Row(
+        n=law.n,
+        pivot=pivot,
+        entries=float(np.count_nonzero(w) + np.count_nonzero(s)),
+        explained=max(rows.W11[i, i] - pivot, 0.0),
+        outside=float(z @ z + zF @ zF),
+        penalty=float(penalty),
+        signal=float(m @ m),
+    )
+
+
+@njit(cache=True, nogil=True)
+def move(
+    rng: np.random.Generator, x: Array, m: Array, rows: Indices, edges: Indices, row: Row
+) -> tuple[float, float, Array]:
+    """Return the factor c, the new pivot and the new column; 1, the old pivot and the column if it stays.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        The source of randomness.
+    x, m : numpy.ndarray
+        The column and its linear term ``-(X_-i w + X2 s)``, both centred.
+    rows, edges : numpy.ndarray
+        Rows of missing cells, then of the cells of each level; where each level begins, and the last one ends.
+    row : Row
+        The rest of what the density depends on.
+
+    Returns
+    -------
+    tuple
+        The factor, the pivot and the column.
+    """
+    observed, begins = rows[edges[0] :], edges - edges[0]
+    precision = row.pivot + row.explained
+    intercept = np.mean(x) - np.mean(m) / precision + rng.standard_normal() / math.sqrt(len(x) * precision)
+    cells, slopes = x[observed] - intercept, m[observed]
+    lower, upper, gaps = cut_points(rng, cells, begins)
+    log_c = slice_step(rng, 0.0, math.log(row.pivot), True, row, slopes, lower, upper) if row.entries else 0.0
+    log_g = slice_step(rng, log_c, math.log(row.pivot), False, row, slopes, lower, upper)
+    c, g = math.exp(log_c), math.exp(log_g)
+    precision, new = g + c * c * row.explained, x.copy()
+    sd = 1.0 / math.sqrt(precision)
+    for k, i in enumerate(observed):
+        mean = c * slopes[k] / precision
+        cell = mean + sd * truncated_normal.between(rng, (lower[k] - mean) / sd, (upper[k] - mean) / sd)
+        cells[k] = min(max(cell, lower[k]), upper[k])  # rounding must not change the order
+        new[i] = intercept + cells[k]
+    for i in rows[: edges[0]]:
+        new[i] = intercept + c * m[i] / precision + sd * rng.standard_normal()
+    if not math.log(rng.random()) < gaps - log_gaps(cells, begins):
+        return 1.0, row.pivot, x
+    return c, g, new
+
+
+@njit(cache=True, nogil=True)
+def cut_points(rng: np.random.Generator, cells: Array, begins: Indices) -> tuple[Array, Array, float]:
+    """Draw a cut point between adjacent levels; return the bounds of each cell, and the log of the gaps."""
+    lower, upper = np.full(len(cells), -np.inf), np.full(len(cells), np.inf)
+    for level in range(1, len(begins) - 1):
+        below, above = extremes(cells, begins, level)
+        cut = below + rng.random() * (above - below)
+        upper[begins[level - 1] : begins[level]] = cut
+        lower[begins[level] : begins[level + 1]] = cut
+    return lower, upper, log_gaps(cells, begins)
+
+
+@njit(cache=True, nogil=True)
+def extremes(cells: Array, begins: Indices, level: int) -> tuple[float, float]:
+    """Return the largest cell below the cut point of a level, and the smallest above."""
+    return cells[begins[level - 1] : begins[level]].max(), cells[begins[level] : begins[level + 1]].min()
+
+
+@njit(cache=True, nogil=True)
+def log_gaps(cells: Array, begins: Indices) -> float:
+    """Return the sum of the logarithms of the gaps between adjacent levels."""
+    total = 0.0
+    for level in range(1, len(begins) - 1):
+        below, above = extremes(cells, begins, level)
+        total += math.log(above - below) if above > below else -np.inf
+    return total
+
+
+@njit(cache=True, nogil=True)
+def log_density(log_c: float, log_g: float, row: Row, m: Array, lower: Array, upper: Array) -> float:
+    """Return the log density of ``(log c, log g)``, cells integrated out; bounds are less the intercept."""
+    c, g = math.exp(log_c), math.exp(log_g)
+    precision = g + c * c * row.explained
+    total = 0.5 * row.n * (log_g - math.log(precision)) - 0.5 * precision + row.entries * log_c + log_g
+    total -= 0.5 * c * c * (row.outside / g + row.penalty - row.signal / precision)
+    root = math.sqrt(precision)
+    for k in range(len(m)):
+        mean = c * m[k] / precision
+        total += log_mass((lower[k] - mean) * root, (upper[k] - mean) * root)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def log_mass(low: float, high: float) -> float:
+    """Return the log probability that a standard normal variate lies between two numbers."""
+    if low + high < 0.0:
+        low, high = -high, -low
+    if low > FAR:
+        tail = log_tail(low)
+        return tail + math.log1p(-math.exp(min(log_tail(high) - tail, -1e-300)))
+    mass = 0.5 * (math.erfc(low / math.sqrt(2.0)) - math.erfc(high / math.sqrt(2.0)))
+    return math.log(mass) if mass > 0.0 else -np.inf
+
+
+@njit(cache=True, nogil=True)
+def log_tail(x: float) -> float:
+    """Return ``log P(Z > x)`` for a large x."""
+    if x == np.inf:
+        return -np.inf
+    y = 1.0 / (x * x)
+    return -0.5 * x * x - math.log(x * math.sqrt(2.0 * math.pi)) + math.log1p(-y * (1.0 - y * (3.0 - 15.0 * y)))
+
+
+@njit(cache=True, nogil=True)
+def slice_step(
+    rng: np.random.Generator,
+    log_c: float,
+    log_g: float,
+    of_factor: bool,
+    row: Row,
+    m: Array,
+    lower: Array,
+    upper: Array,
+) -> float:
+    """Return a slice step (Neal 2003) of ``log c``, or of ``log g``, given the other one."""
+    at = log_c if of_factor else log_g
+    height = log_density(log_c, log_g, row, m, lower, upper) - rng.standard_exponential()
+    left = at - WIDTH * rng.random()
+    right, steps = left + WIDTH, int(rng.random() * MOST_STEPS)
+    for _ in range(steps):
+        if not _density_at(left, log_c, log_g, of_factor, row, m, lower, upper) > height:
+            break
+        left -= WIDTH
+    for _ in range(MOST_STEPS - 1 - steps):
+        if not _density_at(right, log_c, log_g, of_factor, row, m, lower, upper) > height:
+            break
+        right += WIDTH
+    while True:
+        new = left + (right - left) * rng.random()
+        if new == at or _density_at(new, log_c, log_g, of_factor, row, m, lower, upper) > height:
+            return new
+        if new < at:
+            left = new
+        else:
+            right = new
+
+
+@njit(cache=True, nogil=True)
+def _density_at(
+    value: float,
+    log_c: float,
+    log_g: float,
+    of_factor: bool,
+    row: Row,
+    m: Array,
+    lower: Array,
+    upper: Array,
+) -> float:
+    """Return the log density with one of its two arguments replaced."""
+    if of_factor:
+        return log_density(value, log_g, row, m, lower, upper)
+    return log_density(log_c, value, row, m, lower, upper)
