@@ -38,7 +38,7 @@ class SpikeSlab(ScaleMixture):
     inclusion : float, optional
         Prior probability of an edge. By default it is learned, with a ``Beta(edges, gaps)`` hyperprior, in which
         ``gaps`` is by default the number of variables (in the paper's block, of those outside the query): about
-        one neighbour per variable is expected, and many more are possible.
+        one neighbour per variable is expected, apart from hubs, and many more are possible.
     slab : float, optional
         Variance of the entries that are not zero. By default it is learned, with an inverse gamma hyperprior
         ``slab ~ InverseGamma(shape, rate)``.
