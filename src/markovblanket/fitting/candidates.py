@@ -2,7 +2,7 @@
 
 A small table is in the block as a whole, and nothing is scouted. Otherwise every chain begins with sweeps of the
 paper's block, which sees an edge from the query's end alone and costs little; the variables that are a neighbour
-of some query variable there with probability 0.05 or more become candidates, and with them their near-duplicates,
+of some query variable there with probability 0.02 or more become candidates, and with them their near-duplicates,
 the same in all chains and for good.
 """
 
@@ -26,7 +26,7 @@ AUTO = "auto"
 # scouted. The cost of a sweep grows with the third power of that.
 LARGEST_BLOCK = 150
 # Candidates are a neighbour of some query variable with at least this probability while scouting.
-LEAST_INCLUSION = 0.05
+LEAST_INCLUSION = 0.02
 # Variables that correlate with a candidate by at least this, in either direction, become candidates, too.
 LEAST_CORRELATION = 0.9
 # Sweeps of scouting, if the warm-up is not shorter.

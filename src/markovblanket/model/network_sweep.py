@@ -51,7 +51,9 @@ HYPER_NAMES = {WITH_QUERY: ("inclusion", "slab"), WITHOUT_QUERY: ("inclusion_oth
 # Rows of candidates are visited a few at a time where a pass over all rows of W12 takes more multiplications.
 MOST_MULTIPLICATIONS = 2_000_000
 # With latent columns, a block of at most so many variables is drawn so many times more in a sweep.
-SMALL_BLOCK, REPETITIONS = 40, 20
+SMALL_BLOCK, REPETITIONS = 40, 10
+# How many times a sweep moves the scales of columns with few levels.
+SCALE_MOVES = 4
 # How many times a sweep draws the propensities of the variables.
 PROPENSITY_DRAWS = 4
 
@@ -195,7 +197,8 @@ class WidenedBlanket:
         linear, V = latent.linear_terms(state), scatter.times_factor(state.W12)
         rows = _scale_moves.Rows(columns.X1, linear, state.W11, state.W12, V)
         margins = latent.query  # type: ignore[attr-defined]
-        rows = _scale_moves.move_some(rng, rows, margins, law, self.outside)
+        for _ in range(SCALE_MOVES):
+            rows = _scale_moves.move_some(rng, rows, margins, law, self.outside)
         return replace(state, W11=rows.W11, W12=rows.W12, columns=replace(columns, X1=rows.X1))
 
     def _draw_cross(
