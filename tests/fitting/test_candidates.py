@@ -112,6 +112,15 @@ def test_the_likeliest_of_any_query_variable_are_chosen_and_none_below_a_fiftiet
     assert [likeliest(moments, most).tolist() for most in (0, 1, 2, 5)] == [[], [3], [0, 3], [0, 1, 3]]
 
 
+def test_beyond_thirty_a_candidate_needs_a_probability_of_a_twentieth():
+    W = np.zeros((100, 1, 60))
+    W[:5, 0, :28], W[:3, 0, 28:] = 0.5, 0.5
+    moments = Moments.empty((1, 60))
+    for each in W:
+        moments.add(each)
+    assert likeliest(moments, 50).tolist() == list(range(30))
+
+
 def test_no_likely_neighbour_at_all_is_no_candidate():
     X = np.random.default_rng(0).standard_normal((100, 12))
     posterior = mb.estimate(X, [0], candidates=3, prior=SpikeSlab(inclusion=1e-6), **QUICK)

@@ -2,8 +2,8 @@
 
 A small table is in the block as a whole, and nothing is scouted. Otherwise every chain begins with sweeps of the
 paper's block, which sees an edge from the query's end alone and costs little; the variables that are a neighbour
-of some query variable there with probability 0.02 or more become candidates, and with them their near-duplicates,
-the same in all chains and for good.
+of some query variable there with probability 0.05 or more, the likeliest also with less, become candidates, and
+with them their near-duplicates, the same in all chains and for good.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ AUTO = "auto"
 # The block has at most so many variables: a smaller table is in it as a whole, and in a larger one candidates are
 # scouted. The cost of a sweep grows with the third power of that.
 LARGEST_BLOCK = 150
-# Candidates are a neighbour of some query variable with at least this probability while scouting.
-LEAST_INCLUSION = 0.02
+# Candidates are a neighbour of some query variable with at least this probability while scouting; if they are few,
+# with at least the smaller one.
+LEAST_INCLUSION, LEAST_OF_FEW, FEW = 0.05, 0.02, 30
 # Variables that correlate with a candidate by at least this, in either direction, become candidates, too.
 LEAST_CORRELATION = 0.9
 # Sweeps of scouting, if the warm-up is not shorter.
@@ -115,7 +116,8 @@ def likeliest(moments: Moments, most: int) -> Indices:
     """
     inclusion = ((moments.positive + moments.negative) / moments.seen).max(axis=0)
     order = np.argsort(-inclusion, kind="stable")[:most]
-    return np.sort(order[inclusion[order] >= LEAST_INCLUSION])
+    least = np.where(np.arange(len(order)) < FEW, LEAST_OF_FEW, LEAST_INCLUSION)
+    return np.sort(order[inclusion[order] >= least])
 
 
 def with_duplicates(chosen: Indices, F: Array, most: int) -> Indices:

@@ -465,7 +465,8 @@ def count_pairs(W11: Array, W12: Array, p: int, inside: Array, outside: Array) -
         of = WITH_QUERY if i < p else WITHOUT_QUERY
         pairs[of] += W12.shape[1]
         for j in range(W12.shape[1]):
-            edges[of] += W12[i, j] != 0.0
-            outer[of] += W12[i, j] != 0.0
-            squares[of] += W12[i, j] * W12[i, j] / (inside[i] * outside[j])
+            if W12[i, j] != 0.0:
+                edges[of] += 1.0
+                outer[of] += 1.0
+                squares[of] += W12[i, j] * W12[i, j] / (inside[i] * outside[j])
     return Counts(edges, outer, squares, pairs)

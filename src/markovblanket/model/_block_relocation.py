@@ -64,8 +64,8 @@ def block_of(W11: Array, W12: Array, scatter: Scatter) -> Block:
     """Return the block with ``U``, ``G = W12 A W21`` and ``H = U G U``, in the form of the compiled functions."""
     if not np.any(W12):
         return block_given(W11, np.zeros_like(W11))
-    V = scatter.times_factor(W12)
-    return block_given(W11, W12 @ W12.T + V @ V.T)
+    V, nonzero = scatter.times_factor(W12), W12[:, W12.any(axis=0)]
+    return block_given(W11, nonzero @ nonzero.T + V @ V.T)
 
 
 def block_given(W11: Array, G: Array) -> Block:

@@ -194,12 +194,14 @@ class WidenedBlanket:
         latent, columns = self.problem.latent, state.columns
         if latent is None or columns is None or not latent.moves_query:
             return state
-        linear, V = latent.linear_terms(state), scatter.times_factor(state.W12)
-        rows = _scale_moves.Rows(columns.X1, linear, state.W11, state.W12, V)
+        nonzero, W12 = np.flatnonzero(state.W12.any(axis=0)), state.W12.copy()
+        linear, V = latent.linear_terms(state), scatter.times_factor(W12)
+        rows = _scale_moves.Rows(columns.X1, linear, state.W11, W12[:, nonzero], V)
         margins = latent.query  # type: ignore[attr-defined]
         for _ in range(SCALE_MOVES):
-            rows = _scale_moves.move_some(rng, rows, margins, law, self.outside)
-        return replace(state, W11=rows.W11, W12=rows.W12, columns=replace(columns, X1=rows.X1))
+            rows = _scale_moves.move_some(rng, rows, margins, law, self.outside[nonzero])
+        W12[:, nonzero] = rows.W12
+        return replace(state, W11=rows.W11, W12=W12, columns=replace(columns, X1=rows.X1))
 
     def _draw_cross(
         self, rng: np.random.Generator, state: ChainState, scatter: Scatter, law: Law

@@ -48,7 +48,7 @@ class Rows(NamedTuple):
     """Columns of the block, and the rows of the precision matrix that belong to them.
 
     ``X1`` are the columns, ``linear`` is ``X2 W21``, both n x P; ``V`` is ``W12 F'``, with ``F'F`` the scatter of
-    X2.
+    X2. Columns of ``W12`` without a nonzero entry may be left out.
     """
 
     X1: Array
