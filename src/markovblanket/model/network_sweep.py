@@ -119,9 +119,11 @@ class WidenedBlanket:
         """Draw an over-dispersed initial state: a random sparse graph and random scales."""
         P, q = self.problem.p, self.problem.q
         laws = {kind: self.prior.start_hyper(rng, self.variables) for kind in self.classes}
-        inclusion, slab = (self._by_pair(values) for values in zip(*self._filled(laws), strict=True))
-        slab = slab * np.outer(self.inside, self.precisions)
-        W = np.sqrt(slab) * rng.standard_normal((P, P + q)) * (rng.random((P, P + q)) < inclusion)
+        inclusion, slab = zip(*self._filled(laws), strict=True)
+        W, chance = rng.standard_normal((P, P + q)), rng.random((P, P + q))
+        for i in range(P):  # row by row, because a row may be long
+            spread = np.sqrt(self._of_row(i, slab) * (self.inside[i] * self.precisions))
+            W[i] *= spread * (chance[i] < self._of_row(i, inclusion))
         W11 = np.triu(W[:, :P], 1)
         W11 = W11 + W11.T
         scale = self.problem.scatter.n / np.diag(self.problem.scatter.B) * np.exp(rng.uniform(-1, 1, P))
@@ -286,11 +288,10 @@ class WidenedBlanket:
         """Return the laws of both classes, that of the query's pairs twice if there is no other."""
         return [laws[WITH_QUERY], laws.get(WITHOUT_QUERY, laws[WITH_QUERY])]
 
-    def _by_pair(self, of_class: tuple[float, ...]) -> Array:
-        """Return the values of the class of each entry of ``(W11, W12)``, P x (P + q)."""
-        query = np.arange(self.variables) < self.p
-        of_pair = query[: self.problem.p, None] | query
-        return np.where(of_pair, of_class[WITH_QUERY], of_class[WITHOUT_QUERY])
+    def _of_row(self, i: int, of_class: tuple[float, ...]) -> Array:
+        """Return the values of the class of each entry of row i of ``(W11, W12)``."""
+        query = (np.arange(self.variables) < self.p) | (i < self.p)
+        return np.where(query, of_class[WITH_QUERY], of_class[WITHOUT_QUERY])
 
     # What is kept -----------------------------------------------------------------------------------------
 
