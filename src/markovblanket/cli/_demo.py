@@ -86,7 +86,7 @@ def fit_clinic(console: Console) -> tuple[Posterior, Simulated]:
     n, p = data.table.shape[0], len(data.query)
     console.print(f"A simulated clinic: {n} patients, {p} traits, {data.table.shape[1] - p} genes; truth known.")
     begin = time.perf_counter()
-    posterior = estimate(data.table, data.query, warmup=500, draws=1000, seed=1, n_jobs=2)
+    posterior = estimate(data.table, data.query, warmup=500, draws=1500, seed=1, n_jobs=2)
     seconds = time.perf_counter() - begin
     edges = posterior.edges()
     console.print(_screen.understood(posterior))
