@@ -179,7 +179,8 @@ def summary(scores: pd.DataFrame, best: str = "spike-slab") -> pd.DataFrame:
         measures |= {f"{name}_se": group[name].sem() for name in ("f", "average_precision", "log_loss")}
         for name in ("f", "average_precision", "log_loss"):
             lead = (ours[name].reindex(group.index) - group[name]).dropna()
-            measures |= {f"{name}_lead": lead.mean(), f"{name}_lead_se": lead.sem(), "shared": len(lead)}
+            measures |= {f"{name}_lead": lead.mean(), f"{name}_lead_se": lead.sem()}
+            measures["shared"] = max(len(lead), measures.get("shared", 0))  # without probabilities, no log loss
         names = {"family": FAMILY[design], "design": design, **size(design), "method": method, "sets": len(group)}
         rows.append(names | {"f": group["f"].median(), "wrong_signs": group["wrong_sign"].mean()} | measures)
     return in_order(pd.DataFrame(rows))

@@ -257,9 +257,9 @@ The default is `estimate` as it is, told only that the columns are Gaussian; its
 select by their own defaults: BDgraph edges of probability above 1/2, after 5,000 iterations (mpl) or 3,000
 (bdmcmc), half of them burn-in; huge by its rotation criterion (ric) or the extended BIC, its pairs ordered by
 the penalty at which they enter a path of 100; scikit-learn's `GraphicalLassoCV` what is not zero. All get
-standardised columns. Times are CPU seconds on one core, of fit and selection. Slow methods were run on fewer
-data sets than fast ones; every line says on how many, and differences are taken on the data sets that both had,
-with standard errors in parentheses."""
+standardised columns. Times are CPU seconds on one core, of fit and selection, taken beside other work. Slow
+methods were run on fewer data sets than fast ones; every line says on how many, and differences are taken on the
+data sets that both had, with standard errors in parentheses."""
 
 ABOUT = {
     "hubs": """The experiment of the paper's section on artificial data: a network of 100 variables with hubs

@@ -194,7 +194,7 @@ def test_scores_of_an_order(studies: Any) -> None:
 
 def test_the_default_is_compared_on_the_same_sets(studies: Any) -> None:
     ours = [record("spike-slab", number, found, range(8)) for number, found in enumerate([range(8), [0], [1]])]
-    rival = record("huge-mb", 0, range(4), range(8))
+    rival = record("huge-mb", 0, range(4), range(8), probabilities=False)
     table = studies.fscore.summary(studies.fscore.scored([*ours, rival]))
     row = table.set_index("method").loc["huge-mb"]
     assert (row["sets"], row["shared"], row["f_mean"]) == (1, 1, pytest.approx(2 / 3))
