@@ -261,9 +261,9 @@ standardised columns. Times are CPU seconds on one core, of fit and selection, t
 methods were run on fewer data sets than fast ones; every line says on how many, and differences are taken on the
 data sets that both had, with standard errors in parentheses.
 
-The constants of the default's prior were chosen on the first sets: up to set 15 of the hubs at density 0.05 with 200
-rows, and up to set 5 of the other designs. Of BDgraph's designs, ecoli70 and the other densities only such sets
-are shown so far, so that the leads there may be somewhat too large."""
+The constants of the default's prior were chosen on the first sets: up to set 15 of the hubs at density 0.05 with
+200 rows, and up to set 5 of the other designs. Of BDgraph's designs, ecoli70 and the other densities only such
+sets are shown so far, so that the leads there may be somewhat too large."""
 
 ABOUT = {
     "hubs": """The experiment of the paper's section on artificial data: a network of 100 variables with hubs
