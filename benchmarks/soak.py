@@ -92,11 +92,11 @@ def residual_drift(problem: Problem, state: ChainState, scatter: Any, U: Array) 
     """``Y + U W12 F'`` as a sweep over the entries keeps it up to date, against the same worked out anew."""
     rows = np.arange(len(U))
     odds, slab = (np.full(len(rows), value) for value in problem.prior.zero_law(state.hyper))
-    W21, R = state.W12.T.copy(), scatter.Y + U @ scatter.times_factor(state.W12)
-    law = odds, slab, np.ones(len(W21))
+    W12, R = state.W12.copy(), scatter.Y + U @ scatter.times_factor(state.W12)
+    law = odds, slab, np.ones(W12.shape[1])
     given = np.ascontiguousarray(scatter.F.T), 1.0 + scatter.column_sizes, *law, rows, 3
-    spike_slab_sweep.sweep(np.random.default_rng(0), W21, U, R, *given)
-    anew = scatter.Y + U @ W21.T @ scatter.F.T
+    spike_slab_sweep.sweep(np.random.default_rng(0), W12, U, R, *given)
+    anew = scatter.Y + U @ W12 @ scatter.F.T
     return float(np.abs(R - anew).max() / np.abs(anew).max())
 
 

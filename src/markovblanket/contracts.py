@@ -243,14 +243,14 @@ class SparsePrior(Protocol):
     def slab(self) -> float | None:
         """Variance of an entry that is not zero; None if it is learned."""
 
-    def draw_inclusion(self, rng: np.random.Generator, edges: float, pairs: float, variables: int) -> float:
-        """Draw the inclusion probability given ``edges`` nonzero ones among ``pairs``."""
+    def inclusion_law(self, variables: int) -> tuple[float, float]:
+        """Return the parameters of the beta distribution of the inclusion probability."""
+
+    def propensity_law(self, variables: int) -> tuple[float, float]:
+        """Return the parameters of the beta distribution of the propensity of a variable to have neighbours."""
 
     def draw_slab(self, rng: np.random.Generator, edges: float, squares: float) -> float:
         """Draw the slab given the number of nonzero entries and their sum of squares."""
-
-    def draw_propensities(self, rng: np.random.Generator, edges: Array, pairs: float, variables: int) -> Array:
-        """Draw the propensity of each variable given how many of its ``pairs`` it has made ``edges``."""
 
     def start_hyper(self, rng: np.random.Generator, variables: int) -> tuple[float, float]:
         """Draw an over-dispersed ``(inclusion, slab)`` for the start of a chain."""

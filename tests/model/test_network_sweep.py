@@ -160,21 +160,18 @@ def test_latent_columns_are_kept_in_the_order_of_the_table():
 
 @dataclass(frozen=True)
 class Listening(SpikeSlab):
-    """Keeps what its slabs are drawn from, and all pairs of each class."""
+    """Keeps what its slabs are drawn from."""
 
     heard: tuple[list, ...] = ([],)
-
-    def draw_inclusion(self, rng, edges, pairs, variables):
-        self.heard[0].append((pairs, variables))
-        return SpikeSlab.draw_inclusion(self, rng, edges, pairs, variables)
 
     def draw_slab(self, rng, edges, squares):
         self.heard[0].append((edges, squares))
         return 0.5
 
 
-def test_hyperparameters_are_drawn_from_each_pair_once_and_by_class(shape):
-    prior = Listening(heard=([],))
+def test_hyperparameters_are_drawn_from_each_pair_once_and_by_class(shape, monkeypatch):
+    prior, counted, right = Listening(heard=([],)), [], network_sweep.draw_rates
+    monkeypatch.setattr(network_sweep, "draw_rates", lambda *given: (counted.append(given), right(*given)))
     sampler = sampler_of(shape, prior)
     state, p = state_of(sampler), sampler.p
     (P, q), rng = state.W12.shape, np.random.default_rng(1)
@@ -186,9 +183,14 @@ def test_hyperparameters_are_drawn_from_each_pair_once_and_by_class(shape):
         inside = [W11[i, k] / unit[i] / unit[k] for i in range(P) for k in range(i) if (min(i, k) >= p) == kind]
         outside = [W12[i, j] / unit[i] / unit[P + j] for i in range(P) for j in range(q) if (i >= p) == kind]
         values = np.array(inside + outside)
-        pairs.append((len(values), sampler.variables))
+        pairs.append((len(values), np.count_nonzero(outside)))
         slabs.append((np.count_nonzero(values), pytest.approx(values @ values)))
-    assert prior.heard[0] == PROPENSITY_DRAWS * pairs + slabs
+    assert prior.heard[0] == slabs
+    ((_, edges, counts, *_, laws, rounds),) = counted
+    assert list(zip(counts.pairs, counts.outside, strict=True))[: len(pairs)] == pairs
+    assert len(edges.first) == np.count_nonzero(np.triu(W11, 1))
+    assert laws == ((1.0, sampler.variables), (0.2, 0.2 * sampler.variables))
+    assert rounds == PROPENSITY_DRAWS
     assert len(hyper) == 2 * len(sampler.classes)
     assert [value for name, value in hyper.items() if name.startswith("slab")] == [0.5] * len(sampler.classes)
     assert propensities.shape == (1, P)

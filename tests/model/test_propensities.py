@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from markovblanket.model._block_columns import WITH_QUERY, WITHOUT_QUERY
-from markovblanket.model._propensities import Edges, draw_causes, edges_of
+from markovblanket.model._block_columns import WITH_QUERY, WITHOUT_QUERY, Counts
+from markovblanket.model._propensities import BetaLaw, Edges, draw_causes, draw_rates, edges_of
 from statistical.reference import Array, Generator
 
 ALARM = 1e-7  # per comparison
@@ -120,3 +120,64 @@ def test_a_cause_that_is_certain_is_always_responsible():
 def test_without_edges_nothing_is_responsible():
     by_class, by_variable = draw_causes(np.random.default_rng(4), edges(), INCLUSION, PROPENSITY)
     assert by_class.sum() == by_variable.sum() == 0
+
+
+# Rates --------------------------------------------------------------------------------------------------
+
+LAWS = BetaLaw(1.0, 6.0), BetaLaw(0.2, 1.2)
+COUNTS = Counts(np.zeros(2), np.array([2.0, 1.0]), np.zeros(2), np.array([9.0, 7.0]))
+
+
+def rates_of(rng: Generator, found: Edges, rounds: int) -> tuple[Array, Array]:
+    """Rates after some rounds, from those of the other tests."""
+    inclusion, propensity = INCLUSION.copy(), PROPENSITY.copy()
+    draw_rates(rng, found, COUNTS, inclusion, propensity, LAWS, rounds)
+    return inclusion, propensity
+
+
+def means_on_a_grid(points: int = 120) -> Array:
+    """Mean of the inclusion probability and of a propensity, by quadrature in quantiles of their priors."""
+    middle = (np.arange(points) + 0.5) / points
+    x = stats.beta.ppf(middle, 1 + COUNTS.outside[0], 6 + COUNTS.pairs[0] - 1 - COUNTS.outside[0])
+    theta = stats.beta.ppf(middle, 0.2, 1.2)
+    declined = (1 - x)[:, None, None] * (1 - theta)[:, None] * (1 - theta)
+    weight = (1 - declined) / (1 - declined).sum()
+    return np.array([(weight * x[:, None, None]).sum(), (weight * theta[:, None]).sum()])
+
+
+def test_rates_of_a_single_edge_have_their_exact_means():
+    """4,000 chains of 30 rounds against quadrature, with a false alarm rate of 1e-7 each."""
+    rng, ends = np.random.default_rng(5), []
+    for _ in range(4000):
+        inclusion, propensity = np.array([0.2, 0.2]), np.array([0.1, 0.1])
+        draw_rates(rng, edges((1, 0, 0)), COUNTS, inclusion, propensity, LAWS, 30)
+        ends.append([inclusion[0], propensity.mean()])
+    draws = np.array(ends)
+    z = (draws.mean(axis=0) - means_on_a_grid()) / (draws.std(axis=0, ddof=1) / np.sqrt(len(draws)))
+    assert 2 * stats.norm.sf(np.abs(z)).min() > ALARM
+    # What would be drawn if the edge counted for all of its causes is far away from that.
+    wrong = np.array([(1 + 3) / (7 + 9), (0.2 + 1) / (1.4 + 1)])
+    assert (np.abs(draws.mean(axis=0) - wrong) > 8 * draws.std(axis=0) / np.sqrt(len(draws))).all()
+
+
+def test_without_edges_rates_have_beta_laws():
+    """Kolmogorov and Smirnov's test of 4,000 draws of each, with a false alarm rate of 1e-7."""
+    rng = np.random.default_rng(6)
+    draws = [rates_of(rng, edges(), 1) for _ in range(4000)]
+    inclusion, propensity = (np.array(values) for values in zip(*draws, strict=True))
+    for kind in range(2):
+        outside, pairs = COUNTS.outside[kind], COUNTS.pairs[kind]
+        law = stats.beta(1 + outside, 6 + pairs - outside)
+        assert stats.kstest(inclusion[:, kind], law.cdf).pvalue > ALARM
+    for i in range(4):
+        assert stats.kstest(propensity[:, i], stats.beta(0.2, 1.2 + 3).cdf).pvalue > ALARM
+
+
+def test_rounds_follow_one_another():
+    """Three rounds at once are three rounds one by one, number for number."""
+    one, other = np.random.default_rng(7), np.random.default_rng(7)
+    inclusion, propensity = INCLUSION.copy(), PROPENSITY.copy()
+    for _ in range(3):
+        draw_rates(one, edges(*PAIRS), COUNTS, inclusion, propensity, LAWS, 1)
+    for found, expected in zip(rates_of(other, edges(*PAIRS), 3), (inclusion, propensity), strict=True):
+        np.testing.assert_array_equal(found, expected)

@@ -132,10 +132,10 @@ def test_rare_entries_are_as_often_there_as_they_should_be():
     counts = {rare: np.empty(2000) for rare in (0.0, 0.02)}
     for rare, found in counts.items():
         for r in range(len(found)):
-            W21, R = np.zeros((400, 2)), np.zeros((2, len(data.F)))
-            odds, v = np.full(2, -3.0), np.ones(2)
-            spike_slab_sweep.visit(rng, W21, U, R, FT, a, odds, v, np.ones(400), np.arange(2), rare)
-            found[r] = np.count_nonzero(W21)
+            W12, R, degree = np.zeros((2, 400)), np.zeros((2, len(data.F))), np.zeros(400, dtype=np.intp)
+            law = np.full(2, -3.0), np.ones(2), np.ones(400)
+            spike_slab_sweep.visit(rng, W12, degree, U, R, FT, a, *law, np.arange(2), rare)
+            found[r] = np.count_nonzero(W12)
     assert counts[0.02].mean() > 1
     assert stats.ttest_ind(counts[0.0], counts[0.02]).pvalue > 1e-6
     assert stats.bartlett(counts[0.0], counts[0.02]).pvalue > 1e-6
@@ -147,14 +147,16 @@ def test_rows_that_are_not_visited_keep_their_zeros(size, rare):
     """Visits change the given rows alone, each with its own odds: here a certain edge and an impossible one."""
     p, (data, state, rng) = size[0], problem(*size)
     U, a, FT = np.linalg.inv(state.W11), 1 + data.column_sizes, np.ascontiguousarray(data.F.T)
-    W21, odds = state.W12.T.copy(), np.linspace(-900.0, 900.0, p)
-    R = data.Y + U @ data.times_factor(state.W12)
-    rows = np.array([0, p - 1])
-    spike_slab_sweep.visit(rng, W21, U, R, FT, a, odds, np.linspace(0.5, 2.0, p), np.ones(len(W21)), rows, rare)
-    np.testing.assert_array_equal(W21[:, 1:-1], state.W12.T[:, 1:-1])
-    assert not W21[:, 0].any()
-    assert W21[:, -1].all()
-    np.testing.assert_allclose(R, data.Y + U @ data.times_factor(W21.T.copy()), atol=1e-10)
+    W12, rows = state.W12.copy(), np.array([0, p - 1])
+    R, degree = data.Y + U @ data.times_factor(W12), spike_slab_sweep.degrees(W12)
+    np.testing.assert_array_equal(degree, np.count_nonzero(W12, axis=0))
+    law = np.linspace(-900.0, 900.0, p), np.linspace(0.5, 2.0, p), np.ones(len(FT))
+    spike_slab_sweep.visit(rng, W12, degree, U, R, FT, a, *law, rows, rare)
+    np.testing.assert_array_equal(W12[1:-1], state.W12[1:-1])
+    assert not W12[0].any()
+    assert W12[-1].all()
+    np.testing.assert_allclose(R, data.Y + U @ data.times_factor(W12), atol=1e-10)
+    np.testing.assert_array_equal(degree, np.count_nonzero(W12, axis=0))
 
 
 def test_near_duplicates_share_their_edge():

@@ -86,7 +86,7 @@ class Plain(SpikeSlab):
         W12 = state.W12
         for _ in range(passes(len(U), *scatter.F.T.shape)):
             W12 = visit(rng, W12, U, scatter.S12, A, odds, slab, self.flaw)
-            neighbours, queries = np.nonzero(W12.T)
+            queries, neighbours = np.nonzero(W12)
             if len(queries):
                 k = rng.integers(len(queries))
                 W12 = relocate(rng, W12, U, scatter.S12, A, slab, queries[k], neighbours[k], self.flaw)

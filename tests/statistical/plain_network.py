@@ -246,12 +246,13 @@ class Plain(WidenedBlanket):
         inclusion, propensity = [float(value) for value in self._values(state.hyper)[0]], state.T.ravel()
         for _ in range(PROPENSITY_DRAWS if self.prior.inclusion is None else 0):
             by_class, by_variable = self._causes(rng, present, inclusion, propensity)
+            made, gaps = self.prior.inclusion_law(self.variables)
             for of in self.classes:
-                inclusion[of] = self.prior.draw_inclusion(rng, by_class[of], pairs[of], self.variables)
-            made = by_variable[None]
+                inclusion[of] = rng.beta(made + by_class[of], gaps + pairs[of] - by_class[of])
             tried = len(state.W11) - 1 if self.flaw != "pairs counted twice" else 2 * len(state.W11) - 2
             tried = self.variables - 1 if self.flaw == "propensities outside" else tried
-            propensity = self.prior.draw_propensities(rng, made, tried, self.variables)[0]
+            made, gaps = self.prior.propensity_law(self.variables)
+            propensity = np.minimum(rng.beta(made + by_variable, gaps + tried - by_variable), 1 - 2.0**-53)
         squares = [sum(value**2 for *_, kind, value in present if kind == of) for of in self.classes]
         counts = [sum(kind == of for *_, kind, _ in present) for of in self.classes]
         slabs = [self.prior.draw_slab(rng, counts[of], squares[of]) for of in self.classes]

@@ -285,14 +285,9 @@ def draw_place(rng: np.random.Generator, column: Column, lifted: int) -> int:
 
     Places with less than e^-40 of the weight of the best vanish in the sum; mostly one or a few are left.
     """
-    weight, most, chance = column.weight, largest(column.weight), rng.random()
-    place, left, total = -1, 0, 0.0
-    for k in range(len(weight)):
-        if weight[k] > most - NEGLIGIBLE:
-            place = k
-            left += 1
-    if left == 1:
-        return place
+    weight, most, chance, total = column.weight, largest(column.weight), rng.random(), 0.0
+    if weight[lifted] > most - NEGLIGIBLE and count_above(weight, most - NEGLIGIBLE) == 1:
+        return lifted
     for k in range(len(weight)):
         weight[k] = math.exp(weight[k] - most) / column.against[k] if weight[k] > most - NEGLIGIBLE else 0.0
         total += weight[k]
@@ -311,6 +306,15 @@ def largest(values: Array) -> float:
     for k in range(1, len(values)):
         most = values[k] if values[k] > most else most
     return most
+
+
+@njit(cache=True, nogil=True)
+def count_above(values: Array, bound: float) -> int:
+    """Return the number of values above a bound."""
+    above = 0
+    for k in range(len(values)):
+        above += values[k] > bound
+    return above
 
 
 @njit(cache=True, nogil=True)

@@ -26,7 +26,7 @@ def relocate(
     """Move a random edge of a random query variable to a new place, possibly its old one; also return the block.
 
     The number of edges of the variable stays the same, so that the choice of the edge is symmetric. ``outside``
-    are the relative precisions of the variables outside the block.
+    are the relative precisions of the variables outside the block. ``W12`` changes in place.
     """
     block = block_of(W11, W12, scatter)
     i = int(rng.integers(law.p))
@@ -48,8 +48,7 @@ def relocate(
         return W11, W12, block
     value = b[new] / h[new] + rng.standard_normal() / math.sqrt(h[new])
     (w if new < len(w) else s)[new - len(w) if new >= len(w) else new] = value
-    W11, W12 = _with_column(W11, i, w, block.U), W12.copy()
-    W12[i] = s
+    W11, W12[i] = _with_column(W11, i, w, block.U), s
     return W11, W12, block_of(W11, W12, scatter)
 
 
@@ -84,21 +83,23 @@ def _regression(
     ``O = E G E`` does not depend on row i of ``W12``, because row and column i of E are zero, so that it may come
     from the block before the edge was lifted.
     """
-    others, u = W12.copy(), block.U[i]
-    others[i] = s
-    t, V = u[i], scatter.times_factor(others)
+    columns, u = np.flatnonzero(W12.any(axis=0)), block.U[i]
+    others = W12[:, columns]
+    others[i] = s[columns]
+    t, V = u[i], others @ scatter.F[:, columns].T
     E = block.U - np.outer(u, u) / t
     E[i] = E[:, i] = 0.0
     x = (block.H[i] - 0.5 * block.H[i, i] * u / t) / t
     O = block.H - np.outer(x, u) - np.outer(u, x)  # noqa: E741
     O[i] = O[:, i] = 0.0
     Q = law.B[i, i] * E + t * O
-    G_i = others @ s + V @ V[i]
+    G_i = others @ others[i] + V @ V[i]
     b11 = t * E @ G_i - law.B[i] - Q @ w + np.diag(Q) * w
     c = -E @ w
     c[i] = 1.0
     a = 1.0 + scatter.column_sizes
-    b12 = t * a * s - (scatter.Y[i] + t * (c @ V)) @ scatter.F - t * (c @ others)
+    b12 = t * a * s - (scatter.Y[i] + t * (c @ V)) @ scatter.F
+    b12[columns] -= t * (c @ others)
     return np.append(b11, b12), np.append(np.diag(Q), t * a)
 
 

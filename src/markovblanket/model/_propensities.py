@@ -19,7 +19,8 @@ import numpy as np
 from numba import njit
 
 from markovblanket.contracts import Array, Indices
-from markovblanket.model._block_columns import class_of
+from markovblanket.model._block_columns import Counts, class_of
+from markovblanket.priors.spike_slab import LARGEST_INCLUSION
 
 
 class Edges(NamedTuple):
@@ -28,6 +29,13 @@ class Edges(NamedTuple):
     first: Indices
     second: Indices
     kind: Indices
+
+
+class BetaLaw(NamedTuple):
+    """Parameters of a beta distribution, like edges and gaps that were seen before."""
+
+    edges: float
+    gaps: float
 
 
 @njit(cache=True, nogil=True)
@@ -64,3 +72,33 @@ def draw_causes(
         by_variable[i] += first
         by_variable[k] += rng.random() < of_second if explained or first else True
     return by_class, by_variable
+
+
+@njit(cache=True, nogil=True)
+def draw_rates(
+    rng: np.random.Generator,
+    edges: Edges,
+    counts: Counts,
+    inclusion: Array,
+    propensity: Array,
+    laws: tuple[BetaLaw, BetaLaw],
+    rounds: int,
+) -> None:
+    """Draw the causes of all edges, then ``inclusion`` and ``propensity`` in place, so many times in turn.
+
+    ``laws`` are the priors of both.
+    """
+    of_class, of_variable = laws
+    for _ in range(rounds):
+        by_class, by_variable = draw_causes(rng, edges, inclusion, propensity)
+        for kind in range(len(inclusion)):
+            made = by_class[kind] + counts.outside[kind]
+            inclusion[kind] = draw_rate(rng, of_class, made, counts.pairs[kind])
+        for i in range(len(propensity)):
+            propensity[i] = draw_rate(rng, of_variable, by_variable[i], len(propensity) - 1.0)
+
+
+@njit(cache=True, nogil=True)
+def draw_rate(rng: np.random.Generator, law: BetaLaw, edges: float, pairs: float) -> float:
+    """Draw a rate given how many of its ``pairs`` it has made ``edges``."""
+    return min(rng.beta(law.edges + edges, law.gaps + pairs - edges), LARGEST_INCLUSION)

@@ -39,7 +39,7 @@ from markovblanket.contracts import (
 from markovblanket.model import _block_columns
 from markovblanket.model._block_columns import WITH_QUERY, WITHOUT_QUERY, Block, Counts, Law
 from markovblanket.model._block_relocation import block_given, relocate
-from markovblanket.model._propensities import draw_causes, edges_of
+from markovblanket.model._propensities import BetaLaw, draw_rate, draw_rates, edges_of
 from markovblanket.model.copula import _scale_moves
 from markovblanket.model.relative_precisions import relative_precisions
 from markovblanket.model.rest_prior import RestPrior
@@ -54,8 +54,9 @@ MOST_MULTIPLICATIONS = 2_000_000
 SMALL_BLOCK, REPETITIONS = 40, 10
 # How many times a sweep moves the scales of columns with few levels.
 SCALE_MOVES = 4
-# How many times a sweep draws the propensities of the variables.
-PROPENSITY_DRAWS = 4
+# How many times a sweep draws the propensities of the variables: it costs little, and the causes of edges change
+# slowly.
+PROPENSITY_DRAWS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,8 @@ class WidenedBlanket:
         """Draw the propensities, 1 x P, from their prior; none if the inclusion probability is given."""
         if self.prior.inclusion is not None:
             return np.empty((0, 0))
-        return self.prior.draw_propensities(rng, np.zeros((1, self.problem.p)), 0.0, self.variables)
+        law = BetaLaw(*self.prior.propensity_law(self.variables))
+        return np.array([[draw_rate(rng, law, 0.0, 0.0) for _ in range(self.problem.p)]])
 
     def sweep(self, rng: np.random.Generator, state: ChainState) -> tuple[ChainState, SweepInfo]:
         """Draw the next state; comments name the conditional distributions."""
@@ -196,13 +198,13 @@ class WidenedBlanket:
         latent, columns = self.problem.latent, state.columns
         if latent is None or columns is None or not latent.moves_query:
             return state
-        nonzero, W12 = np.flatnonzero(state.W12.any(axis=0)), state.W12.copy()
+        nonzero, W12 = np.flatnonzero(state.W12.any(axis=0)), state.W12
         linear, V = latent.linear_terms(state), scatter.times_factor(W12)
         rows = _scale_moves.Rows(columns.X1, linear, state.W11, W12[:, nonzero], V)
         margins = latent.query  # type: ignore[attr-defined]
         for _ in range(SCALE_MOVES):
             rows = _scale_moves.move_some(rng, rows, margins, law, self.outside[nonzero])
-        W12[:, nonzero] = rows.W12
+        W12[:, nonzero] = rows.W12  # in place: W12 was drawn in this sweep
         return replace(state, W11=rows.W11, W12=W12, columns=replace(columns, X1=rows.X1))
 
     def _draw_cross(
@@ -258,20 +260,13 @@ class WidenedBlanket:
         return self._hyper(laws), propensities
 
     def _draw_inclusion(self, rng: np.random.Generator, state: ChainState, counts: Counts) -> tuple[Array, Array]:
-        """Draw the inclusion probability of each class of pairs and the propensities, given the edges.
-
-        Several times, because it costs little and the causes of edges change slowly.
-        """
-        (inclusion, _), propensities = self._values(state.hyper), state.T
-        if self.prior.inclusion is not None:
-            return inclusion, propensities
-        edges, others = edges_of(state.W11, self.p), self.problem.p - 1
-        for _ in range(PROPENSITY_DRAWS):
-            by_class, by_variable = draw_causes(rng, edges, inclusion, propensities[0])
-            made = by_class + counts.outside
-            for of in self.classes:
-                inclusion[of] = self.prior.draw_inclusion(rng, made[of], counts.pairs[of], self.variables)
-            propensities = self.prior.draw_propensities(rng, by_variable[None], others, self.variables)
+        """Draw the inclusion probability of each class of pairs and the propensities, given the edges."""
+        (inclusion, _), propensities = self._values(state.hyper), state.T.copy()
+        if self.prior.inclusion is None:
+            laws = self.prior.inclusion_law(self.variables), self.prior.propensity_law(self.variables)
+            of_class, of_variable = (BetaLaw(*law) for law in laws)
+            edges, rounds = edges_of(state.W11, self.p), PROPENSITY_DRAWS
+            draw_rates(rng, edges, counts, inclusion, propensities[0], (of_class, of_variable), rounds)
         return inclusion, propensities
 
     def _hyper(self, laws: dict[int, tuple[float, float]]) -> Hyper:
@@ -325,8 +320,9 @@ class WidenedBlanket:
 
     def _W22_diagonal(self, state: ChainState, own: Array) -> Array:
         """Return the diagonal of ``W22``: of candidates from ``W11``, of the rest ``own + diag(W21 U W12)``."""
-        if len(own):
-            own = own + np.einsum("ij,ij->j", np.linalg.solve(state.W11, state.W12), state.W12)
+        columns = np.flatnonzero(state.W12.any(axis=0))
+        W12 = state.W12[:, columns]
+        own[columns] += np.einsum("ij,ij->j", np.linalg.solve(state.W11, W12), W12)
         return self._in_order(np.diag(state.W11)[self.p :], own)
 
     def _inclusion(self, state: ChainState) -> Array:

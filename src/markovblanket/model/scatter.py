@@ -117,20 +117,9 @@ def inverse_diagonal(F: Array, ridge: float) -> Array:
 
 
 def times_transpose(M: Array, F: Array) -> Array:
-    """Return ``M F'``, computed from the nonzero entries of ``M`` if they are few."""
-    return _nonzero_times(M, F.T) if 8 * np.count_nonzero(M) < M.size else M @ F.T
-
-
-@njit(cache=True)
-def _nonzero_times(M: Array, Ft: Array) -> Array:
-    """Return the product of a sparse matrix, stored densely, with ``Ft``."""
-    product = np.zeros((M.shape[0], Ft.shape[1]))
-    for i in range(M.shape[0]):
-        for j in range(M.shape[1]):
-            if M[i, j] != 0.0:
-                for k in range(Ft.shape[1]):
-                    product[i, k] += M[i, j] * Ft[j, k]
-    return product
+    """Return ``M F'``, computed from the columns of ``M`` that are not zero if they are few."""
+    columns = np.flatnonzero(M.any(axis=0))
+    return M[:, columns] @ F[:, columns].T if 4 * len(columns) < M.shape[1] else M @ F.T
 
 
 def from_columns(X1: Array, X2: Array, *, centred: bool = False) -> FactorScatter:

@@ -100,26 +100,27 @@ class SpikeSlab(ScaleMixture):
     def draw_scales(self, rng: np.random.Generator, W12: Array, hyper: Hyper) -> tuple[Array, Hyper]:
         """Draw ``inclusion | W12``, a beta, and ``slab | W12``, an inverse gamma; ``t`` is ``slab`` or 0."""
         edges, squares = int(np.count_nonzero(W12)), float(np.vdot(W12, W12))
-        inclusion = self.draw_inclusion(rng, edges, W12.size, W12.shape[1])
+        inclusion = self._draw_inclusion(rng, edges, W12.size, W12.shape[1])
         slab = self.draw_slab(rng, edges, squares)
         return slab * (W12 != 0), self._hyper(inclusion, slab)
 
-    def draw_inclusion(self, rng: np.random.Generator, edges: float, pairs: float, variables: int) -> float:
-        """Draw the inclusion probability given ``edges`` nonzero ones among ``pairs``, unless it is given itself.
+    def inclusion_law(self, variables: int) -> tuple[float, float]:
+        """Return ``edges`` and ``gaps``, for which the number of variables stands in if they are not given."""
+        return self.edges, self.gaps or float(variables)
 
-        ``variables`` takes the place of ``gaps`` if that is not given.
-        """
-        gaps = (self.gaps or variables) + pairs - edges
-        return self.inclusion or min(float(rng.beta(self.edges + edges, gaps)), LARGEST_INCLUSION)
+    def propensity_law(self, variables: int) -> tuple[float, float]:
+        """Return a fifth of the law of the inclusion probability: the same mean, less sure."""
+        edges, gaps = self.inclusion_law(variables)
+        return PROPENSITY_SHARE * edges, PROPENSITY_SHARE * gaps
+
+    def _draw_inclusion(self, rng: np.random.Generator, edges: int, pairs: int, variables: int) -> float:
+        """Draw the inclusion probability given ``edges`` nonzero ones among ``pairs``, unless it is given."""
+        before, gaps = self.inclusion_law(variables)
+        return self.inclusion or min(float(rng.beta(before + edges, gaps + pairs - edges)), LARGEST_INCLUSION)
 
     def draw_slab(self, rng: np.random.Generator, edges: float, squares: float) -> float:
         """Draw the slab given the number of nonzero entries and their sum of squares, unless it is given."""
         return self.slab or float((self.rate + 0.5 * squares) / rng.gamma(self.shape + 0.5 * edges))
-
-    def draw_propensities(self, rng: np.random.Generator, edges: Array, pairs: float, variables: int) -> Array:
-        """Draw the propensity of each variable given how many of its ``pairs`` it has made ``edges``."""
-        gaps = PROPENSITY_SHARE * (self.gaps or variables) + pairs - edges
-        return np.minimum(rng.beta(PROPENSITY_SHARE * self.edges + edges, gaps), LARGEST_INCLUSION)
 
     def start_hyper(self, rng: np.random.Generator, variables: int) -> tuple[float, float]:
         """Draw an over-dispersed ``(inclusion, slab)`` for the start of a chain."""
@@ -131,8 +132,8 @@ class SpikeSlab(ScaleMixture):
 
         Causes are the class of the pair and, in a widened block, those of its variables that are in the block.
         """
-        gaps = self.gaps or variables
-        return self.inclusion or 1.0 - (gaps / (self.edges + gaps)) ** causes
+        edges, gaps = self.inclusion_law(variables)
+        return self.inclusion or 1.0 - (gaps / (edges + gaps)) ** causes
 
     def draw_factor(
         self, rng: np.random.Generator, hyper: Hyper, linear: float, quadratic: float
@@ -180,11 +181,11 @@ def draw_rows(
 
     ``odds`` and ``slab`` have a number for every row; ``factor``, for every column, multiplies the slab.
     """
-    FT, W21, a = np.ascontiguousarray(scatter.F.T), W12.T.copy(order="C"), 1.0 + scatter.column_sizes
+    FT, a, W12 = np.ascontiguousarray(scatter.F.T), 1.0 + scatter.column_sizes, W12.copy()
     R = scatter.Y + U @ scatter.times_factor(W12)
     law = odds, slab, factor
-    changes = spike_slab_sweep.sweep(rng, W21, U, R, FT, a, *law, rows, passes(len(rows), *FT.shape))
-    return W21.T.copy(order="C"), SolveInfo(changes)
+    changes = spike_slab_sweep.sweep(rng, W12, U, R, FT, a, *law, rows, passes(len(rows), *FT.shape))
+    return W12, SolveInfo(changes)
 
 
 def passes(p: int, q: int, m: int) -> int:

@@ -43,7 +43,7 @@ MOST_DRAWN_TOGETHER = 150
 @njit(cache=True)
 def sweep(
     rng: np.random.Generator,
-    W21: Array,
+    W12: Array,
     U: Array,
     R: Array,
     FT: Array,
@@ -58,38 +58,38 @@ def sweep(
     """Update ``W12`` by ``passes`` passes: visit the entries of ``rows``, relocate one, redraw all nonzero ones.
 
     In one compiled function, because passing a generator to it takes as long as a pass over a small problem.
-    ``W21`` and ``R`` change in place. Returns the number of entries that the visits changed. Any choice of rows
+    ``W12`` and ``R`` change in place. Returns the number of entries that the visits changed. Any choice of rows
     that does not depend on the state leaves the distribution invariant.
     """
-    changes = 0
+    changes, degree = 0, degrees(W12)
     for _ in range(passes):
-        changes += visit(rng, W21, U, R, FT, a, odds, v, s, rows, rare)
-        edges = count(W21)
+        changes += visit(rng, W12, degree, U, R, FT, a, odds, v, s, rows, rare)
+        edges = degree.sum()
         if edges:
-            j, i = find(W21, int(rng.integers(0, edges)))
-            relocate(rng, W21, U, R, FT, a, v[i], s, i, j)
-            redraw(rng, W21, U, R, FT, v, s)
+            i, j = find(W12, int(rng.integers(0, edges)))
+            relocate(rng, W12, degree, U, R, FT, a, v[i], s, i, j)
+            redraw(rng, W12, U, R, FT, v, s)
     return changes
 
 
 @njit(cache=True)
-def count(W21: Array) -> int:
-    """Return the number of entries that are not zero."""
-    edges = 0
-    for j in range(len(W21)):
-        for w in W21[j]:
-            edges += w != 0.0
-    return edges
+def degrees(W12: Array) -> Indices:
+    """Return the number of entries of each column that are not zero."""
+    degree = np.zeros(W12.shape[1], np.intp)
+    for i in range(len(W12)):
+        for j in range(len(degree)):
+            degree[j] += W12[i, j] != 0.0
+    return degree
 
 
 @njit(cache=True)
-def find(W21: Array, k: int) -> tuple[int, int]:
-    """Return the indices (j, i) of the k-th nonzero entry, counted from 0."""
-    for j in range(len(W21)):
-        for i in range(W21.shape[1]):
-            if W21[j, i] != 0.0:
+def find(W12: Array, k: int) -> tuple[int, int]:
+    """Return the indices (i, j) of the k-th nonzero entry, counted from 0."""
+    for i in range(len(W12)):
+        for j in range(W12.shape[1]):
+            if W12[i, j] != 0.0:
                 if k == 0:
-                    return j, i
+                    return i, j
                 k -= 1
     return -1, -1
 
@@ -97,7 +97,8 @@ def find(W21: Array, k: int) -> tuple[int, int]:
 @njit(cache=True)
 def visit(
     rng: np.random.Generator,
-    W21: Array,
+    W12: Array,
+    degree: Indices,
     U: Array,
     R: Array,
     FT: Array,
@@ -110,9 +111,10 @@ def visit(
 ) -> int:
     """Draw whether each entry of ``rows`` is zero, in turn, given all others; return the number of changes.
 
-    ``W21`` (q x p) and ``R`` (p x m) change in place. ``FT`` is ``F'``, q x m, with contiguous rows.
+    ``W12``, the ``degree`` of its columns, and ``R`` (p x m) change in place. ``FT`` is ``F'``, q x m, with
+    contiguous rows.
     """
-    (q, p), limits = W21.shape, rare_below(U, a.min(), odds, v, s, rare)
+    (p, q), limits = W12.shape, rare_below(U, a.min(), odds, v, s, rare)
     uw, changes, gathered, wait = np.zeros(p), 0, -1, waiting_time(rng, rare)
     RT, u = np.empty((FT.shape[1], len(rows))), np.empty(len(rows))
     for first in range(0, q, BLOCK_COLUMNS):
@@ -122,30 +124,31 @@ def visit(
             gathered = changes
         products = np.dot(block, RT)
         for k in range(len(block)):
-            w, before = W21[first + k], changes
-            if wait >= len(rows) and calm(w, products[k], rows, limits):
+            j, before = first + k, changes
+            if wait >= len(rows) and degree[j] == 0 and calm(products[k], rows, limits):
                 wait -= len(rows)
                 continue
-            multiply(uw, U, w)
+            multiply(uw, U, W12, j, degree[j])
             for row, i in enumerate(rows):
-                c, slab = U[i, i] * a[first + k], v[i] * s[first + k]
-                b, h, new = c * w[i] - products[k, row] - uw[i], c + 1.0 / slab, 0.0
+                c, slab, w = U[i, i] * a[j], v[i] * s[j], W12[i, j]
+                b, h, new = c * w - products[k, row] - uw[i], c + 1.0 / slab, 0.0
                 if b * b >= limits[i]:
-                    new = draw_entry(rng, w[i], b, h, odds[i], slab, 1.0)
+                    new = draw_entry(rng, w, b, h, odds[i], slab, 1.0)
                 elif wait > 0:
                     wait -= 1
                 else:
                     wait = waiting_time(rng, rare)
-                    new = draw_entry(rng, w[i], b, h, odds[i], slab, rare)
-                if new != w[i]:
+                    new = draw_entry(rng, w, b, h, odds[i], slab, rare)
+                if new != w:
                     if changes == before:
                         gram = np.dot(block[k:], block[k])  # earlier columns are not needed any more
-                    shift(R, new - w[i], U[i], block[k])
+                    shift(R, new - w, U[i], block[k])
                     for other in range(len(rows)):
                         u[other] = U[i, rows[other]]
-                    shift(products[k:], new - w[i], gram, u)
-                    uw += (new - w[i]) * U[i]
-                    w[i] = new
+                    shift(products[k:], new - w, gram, u)
+                    uw += (new - w) * U[i]
+                    W12[i, j] = new
+                    degree[j] += 1 if new != 0.0 else -1
                     changes += 1
     return changes
 
@@ -159,11 +162,8 @@ def gather(R: Array, rows: Indices, RT: Array) -> None:
 
 
 @njit(cache=True)
-def calm(w: Array, product: Array, rows: Indices, limits: Array) -> bool:
-    """Return whether a variable has no edge to the rows and is almost certain to stay without one."""
-    for i in range(len(w)):
-        if w[i] != 0.0:  # an entry of another row counts, too: it is part of U W12
-            return False
+def calm(product: Array, rows: Indices, limits: Array) -> bool:
+    """Return whether a variable without any edge is almost certain to stay without one."""
     for row in range(len(rows)):  # noqa: SIM110 (compiled: a loop)
         if product[row] * product[row] >= limits[rows[row]]:
             return False
@@ -191,18 +191,28 @@ def waiting_time(rng: np.random.Generator, rare: float) -> int:
 
 
 @njit(cache=True)
-def multiply(uw: Array, U: Array, w: Array) -> None:
-    """Write ``U w`` to ``uw``, where most of w is zero."""
+def multiply(uw: Array, U: Array, W12: Array, j: int, degree: int) -> None:
+    """Write ``U w`` to ``uw``, with w a column of ``W12`` that has so many nonzero entries."""
     uw[:] = 0.0
-    for i in range(len(w)):
-        if w[i] != 0.0:
-            uw += w[i] * U[i]
+    for i in range(len(W12) if degree else 0):
+        if W12[i, j] != 0.0:
+            uw += W12[i, j] * U[i]
+
+
+@njit(cache=True)
+def inner(u: Array, W12: Array, j: int) -> float:
+    """Return the product of a row of U with a column of ``W12``."""
+    total = 0.0
+    for i in range(len(u)):
+        total += u[i] * W12[i, j]
+    return total
 
 
 @njit(cache=True)
 def relocate(
     rng: np.random.Generator,
-    W21: Array,
+    W12: Array,
+    degree: Indices,
     U: Array,
     R: Array,
     FT: Array,
@@ -218,48 +228,39 @@ def relocate(
     neighbour; the value is then drawn there. This mixes well among nearly identical variables, where entries drawn
     one at a time hardly ever change places.
     """
-    shift(R, -W21[j, i], U[i], FT[j])
-    W21[j, i] = 0.0
-    products, weight = np.dot(FT, R[i]), np.full(len(W21), -np.inf)
-    for k in range(len(W21)):
-        if W21[k, i] == 0.0:
-            products[k] += np.dot(U[i], W21[k])
+    shift(R, -W12[i, j], U[i], FT[j])
+    W12[i, j] = 0.0
+    degree[j] -= 1
+    products, weight = np.dot(FT, R[i]), np.full(len(degree), -np.inf)
+    for k in range(len(degree)):
+        if W12[i, k] == 0.0:
+            products[k] += inner(U[i], W12, k) if degree[k] else 0.0
             weight[k] = log_evidence(-products[k], U[i, i] * a[k] + 1.0 / (v * s[k]), v * s[k])
     ladder = np.cumsum(np.exp(weight - weight.max()))
-    k = min(np.searchsorted(ladder, rng.random() * ladder[-1], side="right"), len(W21) - 1)
+    k = min(np.searchsorted(ladder, rng.random() * ladder[-1], side="right"), len(degree) - 1)
     h = U[i, i] * a[k] + 1.0 / (v * s[k])
-    W21[k, i] = -products[k] / h + rng.standard_normal() / math.sqrt(h)
-    shift(R, W21[k, i], U[i], FT[k])
+    W12[i, k] = -products[k] / h + rng.standard_normal() / math.sqrt(h)
+    degree[k] += 1
+    shift(R, W12[i, k], U[i], FT[k])
     return k
 
 
 @njit(cache=True)
-def redraw(rng: np.random.Generator, W21: Array, U: Array, R: Array, FT: Array, v: Array, s: Array) -> None:
+def redraw(rng: np.random.Generator, W12: Array, U: Array, R: Array, FT: Array, v: Array, s: Array) -> None:
     """Draw the nonzero entries J of each row from ``N(H^-1 b, H^-1)``, ``H = u_ii (I + F_J'F_J) + diag(1/v s_J)``.
 
     Zeros stay zero. Drawn one at a time, entries of correlated variables would move slowly.
     """
     for i in range(len(U)):
-        row = neighbours_of(W21, i)
+        row = np.flatnonzero(W12[i])
         for first in range(0, len(row), MOST_DRAWN_TOGETHER):
-            redraw_together(rng, W21, U, R, FT, v[i], s, i, row[first : first + MOST_DRAWN_TOGETHER])
-
-
-@njit(cache=True)
-def neighbours_of(W21: Array, i: int) -> Indices:
-    """Return the columns in which row i of ``W12`` is not zero."""
-    places, found = np.empty(len(W21), np.intp), 0
-    for j in range(len(W21)):
-        if W21[j, i] != 0.0:
-            places[found] = j
-            found += 1
-    return places[:found]
+            redraw_together(rng, W12, U, R, FT, v[i], s, i, row[first : first + MOST_DRAWN_TOGETHER])
 
 
 @njit(cache=True)
 def redraw_together(
     rng: np.random.Generator,
-    W21: Array,
+    W12: Array,
     U: Array,
     R: Array,
     FT: Array,
@@ -271,17 +272,17 @@ def redraw_together(
     """Draw the entries of row i in the columns ``places`` jointly, given all others."""
     F, w = np.empty((len(places), FT.shape[1])), np.empty(len(places))
     for k in range(len(places)):
-        F[k], w[k] = FT[places[k]], W21[places[k], i]
+        F[k], w[k] = FT[places[k]], W12[i, places[k]]
     before = np.dot(w, F)
     b = -np.dot(F, R[i] - U[i, i] * before)
     for k in range(len(places)):
-        b[k] -= np.dot(U[i], W21[places[k]]) - U[i, i] * w[k]
+        b[k] -= inner(U[i], W12, places[k]) - U[i, i] * w[k]
     H = U[i, i] * np.dot(F, F.T)
     for k in range(len(places)):
         H[k, k] += U[i, i] + 1.0 / (v * s[places[k]])
     new = canonical_normal(rng, H, b)
     for k in range(len(places)):
-        W21[places[k], i] = new[k]
+        W12[i, places[k]] = new[k]
     shift(R, 1.0, U[i], np.dot(new, F) - before)
 
 
