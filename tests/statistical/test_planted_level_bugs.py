@@ -67,22 +67,6 @@ def wrong_row(**changes: Callable[[_scale_moves.Row], float]):
     return plant
 
 
-def stays(*names: str):
-    """A move after which these arrays are as before."""
-    right = _scale_moves.move_row
-
-    def plant(patch):
-        def move_row(rng, rows, i, *given):
-            before = {name: getattr(rows, name).copy() for name in names}
-            right(rng, rows, i, *given)
-            for name, array in before.items():
-                getattr(rows, name)[:] = array
-
-        patch.setattr(_scale_moves, "move_row", move_row)
-
-    return plant
-
-
 def gaps_ignored(patch):
     """Every move is accepted."""
     right = _scale_moves.cut_points
@@ -137,7 +121,8 @@ class Bug:
 
 
 # Dense graphs with few rows show the terms of the prior; the power of the determinant needs still more explained.
-# (n for n - 1 is too small a mistake for this test; tests/model/copula/test_scale_moves.py is exact.)
+# (n for n - 1, or a row that is scaled in one block alone, are too small mistakes for this test;
+# tests/model/copula/test_scale_moves.py is exact.)
 DENSE, DENSER = SpikeSlab(inclusion=0.9, slab=2.0), SpikeSlab(inclusion=0.95, slab=6.0)
 INSIDE, OUTSIDE = Scales((2, 1, 0, 4), DENSE, (0, 2), thirds), Scales((1, 2, 2, 4), DENSE, (0, 1), thirds)
 DENSEST = Scales((2, 1, 0, 8), DENSER, (0, 1, 2), thirds)
@@ -149,12 +134,11 @@ BUGS = [
     Bug("no Jacobian of the pivot", pivot_without_jacobian, INSIDE, 300),
     Bug("no signal", wrong_row(signal=lambda row: 0.0), INSIDE, 1200),
     Bug("no signal", wrong_row(signal=lambda row: 0.0), SPARSE),
-    Bug("no slabs", wrong_row(penalty=lambda row: 0.0), INSIDE, 400),
+    Bug("no slabs", wrong_row(penalty=lambda row: 0.0), INSIDE, 600),
     Bug("no slabs", wrong_row(penalty=lambda row: 0.0), SPARSE),
     Bug("half of what is outside", wrong_row(outside=lambda row: row.outside / 2), OUTSIDE, 300),
     Bug("too much explained", wrong_row(explained=lambda row: 1.5 * row.explained), INSIDE, 400),
     Bug("half forgotten before n", wrong_row(n=lambda row: 2 * row.n), DENSEST, 1200),
-    Bug("the row outside stays", stays("W12", "V", "linear"), OUTSIDE, 1200),
     Bug("gaps ignored", gaps_ignored, INSIDE, 300),
     Bug("gaps inverted", gaps_inverted, INSIDE, 300),
 ]

@@ -50,8 +50,9 @@ from markovblanket.priors.spike_slab import draw_rows
 HYPER_NAMES = {WITH_QUERY: ("inclusion", "slab"), WITHOUT_QUERY: ("inclusion_others", "slab_others")}
 # Rows of candidates are visited a few at a time where a pass over all rows of W12 takes more multiplications.
 MOST_MULTIPLICATIONS = 2_000_000
-# With latent columns, a block of at most so many variables is drawn so many times more in a sweep.
-SMALL_BLOCK, REPETITIONS = 40, 10
+# With latent columns, the block is drawn so many times more in a sweep, if it has at most so many variables, or if
+# that takes less work than the rows of W12.
+REPETITIONS, SMALL_BLOCK = 10, 40
 # How many times a sweep moves the scales of columns with few levels.
 SCALE_MOVES = 4
 # How many times a sweep draws the propensities of the variables: it costs little, and the causes of edges change
@@ -167,11 +168,12 @@ class WidenedBlanket:
     def _draws_again(self) -> bool:
         """Whether a sweep draws the latent columns of the block and ``W11`` some more times.
 
-        Given its latent column, an edge of a variable with levels comes and goes seldom; in a small block, further
-        steps cost little beside the rest of a sweep.
+        Given its latent column, an edge of a variable with levels comes and goes seldom; where further steps cost
+        little beside the rest of a sweep, they are made.
         """
-        latent = self.problem.latent
-        return latent is not None and latent.moves_query and self.problem.p <= SMALL_BLOCK
+        latent, P = self.problem.latent, self.problem.p
+        small = P <= SMALL_BLOCK or self._rows_visited * self._row_work >= REPETITIONS * P**3
+        return latent is not None and latent.moves_query and small
 
     def _draw_block_again(
         self, rng: np.random.Generator, state: ChainState, block: Block, law: Law, inclusion: Array
@@ -220,12 +222,21 @@ class WidenedBlanket:
 
     def _visited(self, rng: np.random.Generator) -> Indices:
         """Draw the rows of ``W12`` that a sweep visits: the query's, and as many others as the work allows."""
-        P, q, m = self.problem.p, self.problem.q, len(self.problem.scatter.F)
-        most = max(2 * self.p, MOST_MULTIPLICATIONS // max(q * m, 1))
-        if most >= P:
+        P, most = self.problem.p, self._rows_visited
+        if most == P:
             return np.arange(P)
         chosen = rng.choice(np.arange(self.p, P), most - self.p, replace=False)
         return np.concatenate([np.arange(self.p), np.sort(chosen)])
+
+    @property
+    def _rows_visited(self) -> int:
+        """How many rows of ``W12`` a sweep visits."""
+        return min(max(2 * self.p, MOST_MULTIPLICATIONS // max(self._row_work, 1)), self.problem.p)
+
+    @property
+    def _row_work(self) -> int:
+        """Multiplications of a pass over a row of ``W12``."""
+        return self.problem.q * len(self.problem.scatter.F)
 
     # Hyperparameters --------------------------------------------------------------------------------------
 

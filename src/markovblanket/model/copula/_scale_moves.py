@@ -13,7 +13,7 @@ inverse of ``W11`` without i, and ``w_ii = g + c^2 w'Mw``, a cell of row r is ``
 in ``log c``, with k nonzero entries in the row, whose slabs are v. The other columns are in it by the terms with m
 and z; the cells of column i themselves have dropped out. Cut points are drawn uniformly between the cells of
 adjacent levels; since the density of these depends on the cells, the move is accepted with the ratio of the gaps.
-It leaves the distribution exactly invariant.
+What is done between cut points must be reversible for that; then it leaves the distribution exactly invariant.
 
 Levels are given as in :mod:`markovblanket.model.copula._cut_points`.
 """
@@ -147,21 +147,32 @@ def move(
     intercept = np.mean(x) - np.mean(m) / precision + rng.standard_normal() / math.sqrt(len(x) * precision)
     cells, slopes = x[observed] - intercept, m[observed]
     lower, upper, gaps = cut_points(rng, cells, begins)
-    log_c = slice_step(rng, 0.0, math.log(row.pivot), True, row, slopes, lower, upper) if row.entries else 0.0
-    log_g = slice_step(rng, log_c, math.log(row.pivot), False, row, slopes, lower, upper)
+    log_c, log_g, factor_first = 0.0, math.log(row.pivot), rng.random() < 0.5
+    for step in range(2):  # in random order, so that both together are reversible
+        if (step == 0) != factor_first:
+            log_g = slice_step(rng, log_c, log_g, False, row, slopes, lower, upper)
+        elif row.entries:
+            log_c = slice_step(rng, log_c, log_g, True, row, slopes, lower, upper)
     c, g = math.exp(log_c), math.exp(log_g)
-    precision, new = g + c * c * row.explained, x.copy()
-    sd = 1.0 / math.sqrt(precision)
-    for k, i in enumerate(observed):
-        mean = c * slopes[k] / precision
-        cell = mean + sd * truncated_normal.between(rng, (lower[k] - mean) / sd, (upper[k] - mean) / sd)
-        cells[k] = min(max(cell, lower[k]), upper[k])  # rounding must not change the order
-        new[i] = intercept + cells[k]
-    for i in rows[: edges[0]]:
-        new[i] = intercept + c * m[i] / precision + sd * rng.standard_normal()
-    if not math.log(rng.random()) < gaps - log_gaps(cells, begins):
+    precision = g + c * c * row.explained
+    new = draw_cells(rng, c * m / precision, 1.0 / math.sqrt(precision), rows, edges, lower, upper)
+    if not math.log(rng.random()) < gaps - log_gaps(new[observed], begins):
         return 1.0, row.pivot, x
-    return c, g, new
+    return c, g, intercept + new
+
+
+@njit(cache=True, nogil=True)
+def draw_cells(
+    rng: np.random.Generator, mean: Array, sd: float, rows: Indices, edges: Indices, lower: Array, upper: Array
+) -> Array:
+    """Draw a column: observed cells between their bounds, missing ones from their normal distribution."""
+    new = np.empty(len(mean))
+    for k, i in enumerate(rows[edges[0] :]):
+        cell = mean[i] + sd * truncated_normal.between(rng, (lower[k] - mean[i]) / sd, (upper[k] - mean[i]) / sd)
+        new[i] = min(max(cell, lower[k]), upper[k])  # rounding must not change the order
+    for i in rows[: edges[0]]:
+        new[i] = mean[i] + sd * rng.standard_normal()
+    return new
 
 
 @njit(cache=True, nogil=True)
