@@ -97,6 +97,21 @@ class Hubs:
 
 
 @dataclass(frozen=True)
+class Whole(Hubs):
+    """The same, with every variable in the query: wanted is the whole network."""
+
+    @property
+    def name(self) -> str:
+        """A folder's."""
+        return f"whole-d{self.query + self.rest}-n{self.rows}-density{self.density:g}"
+
+    def data(self, number: int) -> Known:
+        """Data set `number`."""
+        found = self.simulated(number)
+        return Known(found.table, list(found.table.columns), found.W)
+
+
+@dataclass(frozen=True)
 class GWishart:
     """The simulator of BDgraph with its defaults: weights of a G-Wishart law on a graph of some kind."""
 
@@ -155,6 +170,7 @@ DESIGNS: dict[str, list[Design]] = {
     "hubs": [Hubs(1000, 0.02), Hubs(1000, 0.05), Hubs(1000, 0.15), Hubs(200, 0.05)],
     "bdgraph": [GWishart(g, n) for n in (100, 300, 1000) for g in ("random", "cluster", "scale-free", "hub")],
     "real": [Real()],
+    "whole": [Whole(1000), Whole(300)],
 }
 
 
