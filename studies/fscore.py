@@ -5,9 +5,10 @@
 
 *hubs*: the paper's artificial networks, 10 query and 90 other variables, weights uniform in [0.3, 1] with
 random signs. *bdgraph*: BDgraph's own simulator, 60 variables. *real*: a published Gaussian Bayesian network,
-ecoli70, as pgmpy ships it. In these two 8 variables drawn at random are the query. *whole*: the paper's
-networks with every column in the query. A design can also be asked for by its own name. Wanted are all edges that touch the query, those among the query included. Signs do
-not enter the scores, since not all contestants have them; wrong ones are counted beside.
+ecoli70, as pgmpy ships it. In these two 8 variables drawn at random are the query. *whole*: the paper's networks
+with every column in the query. A design can also be asked for by its own name. Wanted are all edges that touch
+the query, those among the query included. Signs do not enter the scores, since not all contestants have them;
+wrong ones are counted beside.
 
 A result is kept for every design, method and data set: the truth, how the method orders all pairs, and what
 each rule selects. So a run that was stopped goes on where it was, further sets or methods are added by asking

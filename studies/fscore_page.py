@@ -283,8 +283,8 @@ drawn at random are the query. Many true edges are too weak to be found by anyon
     "real": """ecoli70, a Gaussian Bayesian network of 46 genes of *E. coli* (Schäfer and Strimmer 2005, from the
 bnlearn repository), with coefficients and variances as pgmpy ships them. The truth is its moral graph. Some
 genes are nearly determined by others (98.7 % of the variance at most); 8 drawn at random are the query.""",
-    "whole": """The paper's networks of 100 variables once more, and all of their edges are wanted: every column is a
-query column, so that nothing is left outside the block.""",
+    "whole": """The paper's networks of 100 variables once more, and all of their edges are wanted: every column is
+a query column, so that nothing is left outside the block.""",
 }
 
 CLAIM = """The paper finds that BGL has a high recall, but many unnecessary edges and so a low f-score, at the same
