@@ -311,5 +311,5 @@ class Relocating(Plain):
             if self.flaw:
                 W11, W12 = relocate(rng, W11, W12, scatter, law, self.outside, self.flaw)
             else:
-                W11, W12, _ = _block_relocation.relocate(rng, W11.copy(), W12, scatter, law, self.outside)
+                W11, W12, _ = _block_relocation.relocate(rng, W11.copy(), W12.copy(), scatter, law, self.outside)
         return ChainState(W11, W12, state.T, state.hyper), SweepInfo(0, 0.0, 1.0)

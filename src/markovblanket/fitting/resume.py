@@ -59,10 +59,10 @@ def resume(
     >>> import markovblanket as mb
     >>> clinic = mb.simulate(rows=200, query=1, rest=5, density=0.4, seed=0)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     short = mb.estimate(clinic.table, clinic.query, draws=800, seed=1, checkpoint=folder)
-    ...     longer = mb.resume(folder, draws=1000)
-    >>> bool((longer.W12[:, :800] == short.W12).all()), longer
-    (True, <Posterior: 1 query and 5 other variables, 4 chains of 1000 draws>)
+    ...     short = mb.estimate(clinic.table, clinic.query, draws=1500, seed=1, checkpoint=folder)
+    ...     longer = mb.resume(folder, draws=2000)
+    >>> bool((longer.W12[:, :1500] == short.W12).all()), longer
+    (True, <Posterior: 1 query and 5 other variables, 4 chains of 2000 draws>)
     """
     run = RunFolder.at(folder)
     task = Task.read(run)

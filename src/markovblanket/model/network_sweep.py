@@ -276,8 +276,8 @@ class WidenedBlanket:
         if self.prior.inclusion is None:
             laws = self.prior.inclusion_law(self.variables), self.prior.propensity_law(self.variables)
             of_class, of_variable = (BetaLaw(*law) for law in laws)
-            edges, rounds = edges_of(state.W11, self.p), PROPENSITY_DRAWS
-            draw_rates(rng, edges, counts, inclusion, propensities[0], (of_class, of_variable), rounds)
+            edges, rates = edges_of(state.W11, self.p), (inclusion[: len(self.classes)], propensities[0])
+            draw_rates(rng, edges, counts, *rates, (of_class, of_variable), PROPENSITY_DRAWS)
         return inclusion, propensities
 
     def _hyper(self, laws: dict[int, tuple[float, float]]) -> Hyper:
