@@ -69,7 +69,7 @@ def difference(
     >>> clinic.blanket
     {'Q1': ['V3', 'V4']}
     >>> here, there = clinic.table[:200], clinic.table[200:].assign(V4=-clinic.table["V4"])  # the other sign
-    >>> fits = [mb.estimate(rows, clinic.query, draws=1000, seed=1) for rows in (here, there)]
+    >>> fits = [mb.estimate(rows, clinic.query, draws=1500, seed=1) for rows in (here, there)]
     >>> mb.difference(*fits)[["query", "variable"]].to_numpy().tolist()
     [['Q1', 'V4']]
     """
