@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import markovblanket as mb
+from markovblanket.fitting import task
 from markovblanket.fitting.run_folder import RunFolder
-from markovblanket.fitting.task import Task
+from markovblanket.fitting.task import MOST_APART, Task
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +42,15 @@ def rounds(monkeypatch):
 SHORT = {"chains": 2, "warmup": 50, "seed": 4, "progress": False}
 
 
+def apart(posterior):
+    """By how much chains differ at most in the probability of a pair."""
+    return float(np.ptp(posterior.averages["inclusion"].values, axis=0).max())
+
+
 def test_draws_double_until_the_chains_agree_and_are_those_of_a_run_that_knew(clinic, rounds):
     found = mb.estimate(clinic.table, clinic.query, draws="auto", **SHORT)
     assert found.diagnostics().converged
+    assert apart(found) <= MOST_APART
     *_, before, last = rounds
     assert rounds == [50 * 2**k for k in range(len(rounds))]
     known = mb.estimate(clinic.table, clinic.query, draws=last, **SHORT)
@@ -52,7 +59,18 @@ def test_draws_double_until_the_chains_agree_and_are_those_of_a_run_that_knew(cl
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mb.ConvergenceWarning)
         shorter = mb.estimate(clinic.table, clinic.query, draws=before, **SHORT)
-    assert not shorter.diagnostics().converged
+    assert not shorter.diagnostics().converged or apart(shorter) > MOST_APART
+
+
+def test_chains_that_tell_different_probabilities_go_on(clinic, rounds, monkeypatch):
+    """R-hat is judged on the edges that are selected; probabilities are compared for all pairs."""
+    loose, strict = {}, {}
+    for most, found in ((1.0, loose), (0.01, strict)):
+        monkeypatch.setattr(task, "MOST_APART", most)
+        found["posterior"] = mb.estimate(clinic.table, clinic.query, draws="auto", budget=50_000, **SHORT)
+        found["draws"] = rounds[-1]
+    assert apart(loose["posterior"]) > 0.01 >= apart(strict["posterior"])
+    assert strict["draws"] > loose["draws"]
 
 
 def test_the_budget_is_kept_and_what_is_missing_told(clinic, rounds):

@@ -91,7 +91,8 @@ def estimate(
     chains, warmup, draws, thin : int
         Independent chains; iterations discarded; draws kept per chain; iterations per kept draw.
         ``warmup="auto"``: 300 for complete numbers in a widened block, which mixes quickly, else 1000.
-        ``draws="auto"``: 500, doubled until the chains agree or the budget is used up.
+        ``draws="auto"``: 500, doubled until the chains agree, within 0.05 on the probability of every pair, or the
+        budget is used up.
     budget : int
         With ``draws="auto"``: the most iterations per chain. The numbers are those of a run that asks for as many
         draws at once.

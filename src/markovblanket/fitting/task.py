@@ -34,6 +34,8 @@ from markovblanket.tables.names import Name
 
 # Entries of a plan that are also settings of the posterior, unchanged.
 DESCRIBED = ("data", "margins", "prior", "solver", "versions", "kinds")
+# With draws="auto", the probability of a pair differs by at most this between any two chains.
+MOST_APART = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,11 +63,14 @@ class Task:
     def run_until_converged(
         self, budget: int, n_jobs: int | None, progress: bool, checkpoint: str | Path | None = None
     ) -> Posterior:
-        """The posterior after doubling the draws until the chains agree or have made ``budget`` iterations."""
+        """The posterior after doubling the draws until the chains agree or have made ``budget`` iterations.
+
+        They agree if their diagnostics say so, and on the probability of every pair.
+        """
         elsewhere = tempfile.TemporaryDirectory(prefix="markovblanket-")
         with elsewhere as temporary, _held(temporary if checkpoint is None else checkpoint) as folder:
             task, posterior = self, self.sampled(n_jobs, progress, folder)
-            while not posterior.diagnostics().converged and task._may_double(budget):
+            while not _agreed(posterior) and task._may_double(budget):
                 task = replace(task, schedule=task.schedule.doubled)
                 posterior = task.sampled(n_jobs, progress, folder)
         _warn_unless_converged(posterior)
@@ -208,6 +213,15 @@ def _versions() -> dict[str, str]:
     """Versions of what the numbers depend on; looked up once, as that reads a file for each package."""
     packages = ("markovblanket", "numpy", "scipy")
     return {"python": platform.python_version()} | {name: metadata.version(name) for name in packages}
+
+
+def _agreed(posterior: Posterior) -> bool:
+    """Whether the chains have converged, and tell nearly the same probability of every pair."""
+    if posterior.averages is not None:
+        means = posterior.averages["inclusion"].to_numpy()
+        if np.ptp(means, axis=0).max() > MOST_APART:
+            return False
+    return posterior.diagnostics().converged
 
 
 def _warn_unless_converged(posterior: Posterior) -> None:
