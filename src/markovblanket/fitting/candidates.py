@@ -27,7 +27,7 @@ AUTO = "auto"
 LARGEST_BLOCK = 150
 # Candidates are a neighbour of some query variable with at least this probability while scouting; if they are few,
 # with at least the smaller one.
-LEAST_INCLUSION, LEAST_OF_FEW, FEW = 0.05, 0.02, 30
+LEAST_INCLUSION, LEAST_OF_FEW, FEW = 0.05, 0.005, 30
 # Variables that correlate with a candidate by at least this, in either direction, become candidates, too.
 LEAST_CORRELATION = 0.9
 # Sweeps of scouting, if the warm-up is not shorter.
