@@ -103,8 +103,8 @@ def test_scouting_is_as_long_as_the_warm_up_within_bounds(made, warmup, sweeps):
     assert Candidates(3).sampler(problem(made), warmup).sweeps == sweeps
 
 
-def test_the_likeliest_of_any_query_variable_are_chosen_and_none_below_a_fiftieth():
-    W = np.zeros((100, 2, 5))
+def test_the_likeliest_of_any_query_variable_are_chosen_and_none_below_one_in_two_hundred():
+    W = np.zeros((400, 2, 5))
     W[:90, 0, 3], W[:60, 1, 0], W[:2, 0, 1], W[:1, 1, 4] = 0.5, -0.5, 0.1, 0.9
     moments = Moments.empty((2, 5))
     for each in W:
