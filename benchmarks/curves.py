@@ -37,6 +37,8 @@ def draw(book: Mapping[str, Any], folder: Path) -> None:
     with mpl.rc_context(LOOK):
         if any(name in results for name in AXES):
             _save(sweeps(results), folder / "benchmark_sweeps.png")
+        if "block" in results:
+            _save(block(results["block"]), folder / "benchmark_block.png")
         if peers(results):
             _save(against_peers(peers(results)), folder / "benchmark_peers.png")
         if "mixing" in results:
@@ -56,6 +58,22 @@ def sweeps(results: Mapping[str, Any]) -> Any:
         _lines(axis, results[name])
         axis.set_xlabel(AXES[name])
         axis.set_ylabel("ms per sweep; beside names: log-log slope" if name == there[0] else "")
+    return figure
+
+
+def block(result: Mapping[str, Any]) -> Any:
+    """Milliseconds per sweep of the widened block: everything inside, and with variables outside."""
+    figure, axes = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
+    for axis, letter in zip(axes, "Pq", strict=True):
+        rows = [row for row in result["rows"] if bool(row["q"]) == (letter == "q")]
+        axis.plot([row[letter] for row in rows], [row["ms"] for row in rows], **STYLES["SpikeSlab"])
+        axis.set(xscale="log", yscale="log", title=f"log-log slope {result['slopes'][letter]:.2f}")
+        axis.set_xticks([row[letter] for row in rows])
+        for scale in (axis.xaxis, axis.yaxis):
+            scale.set_major_formatter(FuncFormatter(_plain))
+            scale.set_minor_locator(NullLocator())
+    axes[0].set(xlabel="P, variables in the block; none outside", ylabel="ms per sweep")
+    axes[1].set(xlabel=f"q, variables outside a block of {result['rows'][-1]['P']}")
     return figure
 
 

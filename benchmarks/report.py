@@ -16,7 +16,7 @@ def page(book: Mapping[str, Any]) -> str:
     parts = ["<!-- Written by benchmarks/run.py; what is changed here is lost. -->", origin(book), verdicts(book)]
     parts += [
         write(results)
-        for write in (cost, profile, memory, peers, nuts, tolerance, mixing, row_moves, latent, cores)
+        for write in (cost, block, profile, memory, peers, nuts, tolerance, mixing, row_moves, latent, cores)
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -88,6 +88,21 @@ def _cost_table(letter: str, result: Results) -> str:
     ]
     slopes = ", ".join(f"{prior} {value:.2f}" for prior, value in result["slopes"].items())
     return f"{table(head, rows)}\n\nLog-log slopes: {slopes}."
+
+
+def block(results: Results) -> str:
+    """The widened block, against its size and against what is outside."""
+    if "block" not in results:
+        return ""
+    rows, slopes = results["block"]["rows"], results["block"]["slopes"]
+    told = table(
+        ("variables in the block, P", "outside, q", "ms per sweep"), [(r["P"], r["q"], r["ms"]) for r in rows]
+    )
+    return (
+        "### The widened block\n\n![Milliseconds per sweep against P and q](images/benchmark_block.png)\n\n"
+        f"n = {rows[0]['n']}; all columns continuous and complete.\n\n{told}\n\n"
+        f"Log-log slopes: {slopes['P']:.2f} against P, {slopes['q']:.2f} against q."
+    )
 
 
 def profile(results: Results) -> str:

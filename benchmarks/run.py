@@ -18,6 +18,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+import blocks
 import curves
 import latent
 import machine
@@ -35,6 +36,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Settings], dict[str, Any]]]] = {
     "q": ("A sweep against q", sweeps.against_q),
     "n": ("A sweep against n", sweeps.against_n),
     "p": ("A sweep against p", sweeps.against_p),
+    "block": ("The widened block against P and q", blocks.costs),
     "profile": ("Every prior at sizes of interest", sweeps.profile),
     "memory": ("Memory of a summary", memory.summary),
     "dense": ("The dual solver against the dense one", solvers.dense),

@@ -15,7 +15,7 @@ import pytest
 RUN = Path(__file__).parents[2] / "benchmarks" / "run.py"
 pytestmark = pytest.mark.skipif(not RUN.exists(), reason="the benchmarks are part of the repository only")
 pytest.importorskip("matplotlib", reason="the benchmarks draw pictures")
-ONLY = ("q", "dense", "tolerance", "latent-step", "mixing")
+ONLY = ("q", "block", "dense", "tolerance", "latent-step", "mixing")
 
 
 # A section that was measured before, and is not measured again.
@@ -90,6 +90,17 @@ def test_a_section_is_merged_and_an_absent_one_skipped(folder: Path) -> None:
     assert sections["latent-q"] == EARLIER
     assert "skipped: no TCGA tables" in (folder / "printed").read_text()
     assert "abacus, 1 cores" in (folder / "benchmark_results.md").read_text()
+
+
+def test_blocks_have_a_curve_against_their_size_and_against_what_is_outside(
+    folder: Path, results: dict[str, Any]
+) -> None:
+    block = results["block"]
+    assert [(row["P"], row["q"]) for row in block["rows"]] == [(10, 0), (20, 0), (10, 50), (10, 100)]
+    inside = [row["ms"] for row in block["rows"][:2]]
+    assert block["slopes"]["P"] == pytest.approx(math.log2(inside[1] / inside[0]))
+    assert f"{block['slopes']['q']:.2f} against q" in (folder / "benchmark_results.md").read_text()
+    assert (folder / "images" / "benchmark_block.png").stat().st_size > 10_000
 
 
 def test_targets_are_judged_by_their_figures(results: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
