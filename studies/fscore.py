@@ -39,7 +39,7 @@ SHORT = ["spike-slab", "bdgraph-mpl", "huge-mb", "huge-glasso"]
 # Probabilities of 0 and 1 are half of five hundred draws away from there in the logarithmic loss, for all methods.
 CLIP = 0.001
 KEYS = ["design", "method", "set"]
-# The constants of the default's prior were chosen on earlier sets; these are shown only where slow methods need them.
+# The constants of the default were chosen on earlier sets; these are shown only where slow methods need them.
 FIRST_UNSEEN, SHOWN_ALL = 20, "hubs-p10-q90-n1000-density0.05"
 
 
