@@ -73,6 +73,16 @@ def test_chains_that_tell_different_probabilities_go_on(clinic, rounds, monkeypa
     assert strict["draws"] > loose["draws"]
 
 
+def test_chains_that_still_differ_when_the_budget_ends_say_so(clinic, monkeypatch):
+    monkeypatch.setattr(task, "MOST_APART", 1e-4)
+    with pytest.warns(
+        mb.ConvergenceWarning, match=r"^chains still differ by 0\.0\d in the probability of Q1~V\d\."
+    ):
+        found = mb.estimate(clinic.table, clinic.query, draws="auto", budget=10_000, **SHORT)
+    assert found.diagnostics().converged
+    assert apart(found) > 1e-4
+
+
 def test_the_budget_is_kept_and_what_is_missing_told(clinic, rounds):
     with pytest.warns(mb.ConvergenceWarning):
         found = mb.estimate(clinic.table, clinic.query, draws="auto", budget=149, **SHORT)

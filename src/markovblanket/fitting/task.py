@@ -25,7 +25,7 @@ from markovblanket.fitting.data import ModelData
 from markovblanket.fitting.keep import Keeping
 from markovblanket.fitting.run_folder import Plan, RunFolder
 from markovblanket.posterior.diagnostics import ConvergenceWarning
-from markovblanket.posterior.observed import Observed
+from markovblanket.posterior.observed import Observed, edge_name
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.posterior.summaries import take
 from markovblanket.priors import PRIORS
@@ -73,7 +73,7 @@ class Task:
             while not _agreed(posterior) and task._may_double(budget):
                 task = replace(task, schedule=task.schedule.doubled)
                 posterior = task.sampled(n_jobs, progress, folder)
-        _warn_unless_converged(posterior)
+        _warn_unless_agreed(posterior)
         return posterior
 
     def sampled(self, n_jobs: int | None, progress: bool, folder: RunFolder | None = None) -> Posterior:
@@ -217,11 +217,28 @@ def _versions() -> dict[str, str]:
 
 def _agreed(posterior: Posterior) -> bool:
     """Whether the chains have converged, and tell nearly the same probability of every pair."""
-    if posterior.averages is not None:
-        means = posterior.averages["inclusion"].to_numpy()
-        if np.ptp(means, axis=0).max() > MOST_APART:
-            return False
-    return posterior.diagnostics().converged
+    return _furthest_apart(posterior)[0] <= MOST_APART and posterior.diagnostics().converged
+
+
+def _furthest_apart(posterior: Posterior) -> tuple[float, str]:
+    """By how much chains differ at most in the probability of a pair, and which pair; 0 without exact zeros."""
+    if posterior.averages is None:
+        return 0.0, ""
+    between = np.ptp(posterior.averages["inclusion"].to_numpy(), axis=0)
+    i, k = np.unravel_index(int(between.argmax()), between.shape)
+    return float(between[i, k]), edge_name(posterior.names[i], posterior.names[k])
+
+
+def _warn_unless_agreed(posterior: Posterior) -> None:
+    """Warn if the chains do not agree, on the probability of a pair or otherwise."""
+    most, pair = _furthest_apart(posterior)
+    if most > MOST_APART and posterior.diagnostics().converged:
+        warnings.warn(
+            f"chains still differ by {most:.2f} in the probability of {pair}. Ask for a larger budget",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    _warn_unless_converged(posterior)
 
 
 def _warn_unless_converged(posterior: Posterior) -> None:
