@@ -33,6 +33,7 @@ import colorectal
 import markovblanket as mb
 from common import DOCS, kept, markdown, one_thread, quietly, source, stamp, written
 from designs import Hubs, Real, numbered
+from markovblanket.fitting.task import MOST_APART
 
 COPIES, CORRELATION = 10, 0.98
 UNSURE = (0.05, 0.95)
@@ -193,7 +194,7 @@ def table(records: list[dict[str, Any]]) -> pd.DataFrame:
                 "worst": min(sizes, default=np.nan),
                 "median": float(np.median(sizes)) if sizes else np.nan,
                 "wanted_worst": TABLES[one["table"]].effective,
-                "warned": bool(one["problems"]),
+                "warned": bool(one["problems"]) or reported["apart"] > MOST_APART,
                 "draws": "{} x {:,}".format(*one["draws"]),
                 "seconds": one["seconds"]["wall"],
             }
