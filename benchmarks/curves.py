@@ -68,6 +68,7 @@ def block(result: Mapping[str, Any]) -> Any:
         rows = [row for row in result["rows"] if bool(row["q"]) == (letter == "q")]
         axis.plot([row[letter] for row in rows], [row["ms"] for row in rows], **STYLES["SpikeSlab"])
         axis.set(xscale="log", yscale="log", title=f"log-log slope {result['slopes'][letter]:.2f}")
+        axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=20))
         axis.set_xticks([row[letter] for row in rows])
         for scale in (axis.xaxis, axis.yaxis):
             scale.set_major_formatter(FuncFormatter(_plain))
