@@ -100,8 +100,8 @@ def block(results: Results) -> str:
     )
     return (
         "### The widened block\n\n![Milliseconds per sweep against P and q](images/benchmark_block.png)\n\n"
-        f"n = {rows[0]['n']}; columns continuous and complete, with ten common factors, so that most pairs are edges. "
-        f"With many variables outside, a sweep visits the query's rows and a few of the others.\n\n{told}\n\n"
+        f"n = {rows[0]['n']}; columns continuous and complete, with ten common factors, so that most pairs are "
+        f"edges. With many variables outside, a sweep visits the query's rows and a few others.\n\n{told}\n\n"
         f"Log-log slopes: {slopes['P']:.2f} against P, {slopes['q']:.2f} against q."
     )
 
