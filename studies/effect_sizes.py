@@ -210,8 +210,8 @@ where many are missed, those that are found are on average reported too large; t
 Where true edges among the neighbours are not found, the partial correlations are those of a network without
 them, and come out smaller. So do those of columns with factors among thousands of others: the factors explain a
 quarter of every column, which a few sparse entries do not reach, and sqrt(1 - 1/4) = 0.87 of a partial correlation
-is left; the intervals do not know that. *Neighbours known*: the median ratio of what somebody would report who knew the
-neighbours of the query variable and computed from them alone, without selection."""
+is left; the intervals do not know that. *Neighbours known*: the median ratio of what somebody would report who
+knew the neighbours of the query variable and computed from them alone, without selection."""
 
 
 def main() -> None:
