@@ -73,7 +73,7 @@ class Task:
             while not _agreed(posterior) and task._may_double(budget):
                 task = replace(task, schedule=task.schedule.doubled)
                 posterior = task.sampled(n_jobs, progress, folder)
-        _warn_unless_agreed(posterior)
+        _warn_unless_converged(posterior, MOST_APART)
         return posterior
 
     def sampled(self, n_jobs: int | None, progress: bool, folder: RunFolder | None = None) -> Posterior:
@@ -229,21 +229,13 @@ def _furthest_apart(posterior: Posterior) -> tuple[float, str]:
     return float(between[i, k]), edge_name(posterior.names[i], posterior.names[k])
 
 
-def _warn_unless_agreed(posterior: Posterior) -> None:
-    """Warn if the chains do not agree, on the probability of a pair or otherwise."""
-    most, pair = _furthest_apart(posterior)
-    if most > MOST_APART and posterior.diagnostics().converged:
-        warnings.warn(
-            f"chains still differ by {most:.2f} in the probability of {pair}. Ask for a larger budget",
-            ConvergenceWarning,
-            stacklevel=4,
+def _warn_unless_converged(posterior: Posterior, most_apart: float = np.inf) -> None:
+    """Warn of the first three problems if the chains do not agree, on the probability of a pair or otherwise."""
+    problems, (apart, pair) = list(posterior.diagnostics().problems), _furthest_apart(posterior)
+    if apart > most_apart:
+        problems.append(
+            f"chains differ by {apart:.2f} in the probability of {pair} (should be at most {most_apart})"
         )
-    _warn_unless_converged(posterior)
-
-
-def _warn_unless_converged(posterior: Posterior) -> None:
-    """Warn of the first three problems if the chains do not agree."""
-    problems = posterior.diagnostics().problems
     if problems:
         more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
         warnings.warn(
