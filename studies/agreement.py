@@ -12,7 +12,8 @@ seven traits against 314 genes, against proteins, and against all 17,045 genes.
 Of every pair that touches the query, the probability of an edge in each chain: the share of its draws that are
 not zero, and the mean of conditional probabilities, which is what is reported. How far apart are the chains at
 most? And of pairs with a probability between 0.05 and 0.95: effective draws per 100 of zero or not, worst and
-median. One fit of each real table, `--sets` of the others; a result is kept for every fit.
+median. One fit of each real table, `--sets` of the others; a result is kept for every fit. `--page` also shows the
+fits of the earlier page that were not made again.
 """
 
 from __future__ import annotations
@@ -197,12 +198,21 @@ def table(records: list[dict[str, Any]]) -> pd.DataFrame:
                 "warned": bool(one["problems"]) or reported["apart"] > MOST_APART,
                 "draws": "{} x {:,}".format(*one["draws"]),
                 "seconds": one["seconds"]["wall"],
+                "date": one["source"]["date"],
             }
         )
     return pd.DataFrame(rows)
 
 
-def page(records: list[dict[str, Any]]) -> str:
+def together(fits: pd.DataFrame, earlier: pd.DataFrame) -> pd.DataFrame:
+    """New fits, and those of an earlier page which were not made again, in the order of the tables."""
+    keys = ["table", "set"]
+    again = pd.MultiIndex.from_frame(earlier[keys]).isin(pd.MultiIndex.from_frame(fits[keys]))
+    both = pd.concat([fits, earlier[~again]], ignore_index=True)
+    return both.iloc[np.lexsort([both["set"], both["table"].map(list(TABLES).index)])]
+
+
+def page(fits: pd.DataFrame, sources: list[dict[str, Any]]) -> str:
     """Markdown."""
     rows = [
         (
@@ -216,8 +226,9 @@ def page(records: list[dict[str, Any]]) -> str:
             "yes" if row.warned else "no",
             row.draws,
             f"{row.seconds:.0f}",
+            row.date,
         )
-        for row in table(records).itertuples()
+        for row in fits.itertuples()
     ]
     parts = [
         "<!-- Written by studies/agreement.py --page. -->",
@@ -225,9 +236,7 @@ def page(records: list[dict[str, Any]]) -> str:
         ABOUT,
         markdown(HEAD, rows),
     ]
-    return (
-        "\n\n".join([*parts, verdict(records), stamp([one["source"] for one in records], "agreement.py")]) + "\n"
-    )
+    return "\n\n".join([*parts, verdict(fits), stamp(sources, "agreement.py")]) + "\n"
 
 
 def told(value: float, form: str = ".0f") -> str:
@@ -235,9 +244,9 @@ def told(value: float, form: str = ".0f") -> str:
     return "" if pd.isna(value) else f"{value:{form}}"
 
 
-def verdict(records: list[dict[str, Any]]) -> str:
+def verdict(rows: pd.DataFrame) -> str:
     """What is not as wanted, and whether it was said."""
-    rows, said = table(records), []
+    said = []
     for row in rows[rows["reported_apart"] > rows["wanted_apart"]].itertuples():
         warned = "a warning says so" if row.warned else "**without a warning**"
         said.append(f"{TABLES[row.table].title}, set {row.set}: chains {row.reported_apart:.2f} apart, {warned}.")
@@ -259,12 +268,12 @@ HEAD = (
     "median",
     "wanted",
 )
-HEAD += ("warned", "draws", "s")
+HEAD += ("warned", "draws", "s", "date")
 ABOUT = """Four default chains. *Chains apart*: the largest difference between any two chains of the probability
 of any pair that touches the query, as it is reported (the mean of conditional probabilities) and by the draws
 alone (the share that are not zero). *Unsure pairs* have a probability between 0.05 and 0.95; of these,
 effective draws per 100 of zero or not, the worst and the median. *Warned* tells whether the fit warns that its
-chains have not converged."""
+chains have not converged. The line below tells of the newest fits."""
 
 
 def main() -> None:
@@ -285,10 +294,13 @@ def main() -> None:
             found = result(given.out, name, given.folder, number, given.jobs)
             print(table([found]).round(3).to_string(index=False, header=number == 0), flush=True)
     records = [json.loads(path.read_text()) for path in sorted(given.out.glob("*/*.json"))]
-    print(verdict(records))
+    fits, before = table(records), given.docs / "agreement.csv"
+    if given.page and before.exists():
+        fits = together(fits, pd.read_csv(before))
+    print(verdict(fits))
     if given.page:
-        written(given.docs / "agreement.md", page(records))
-        written(given.docs / "agreement.csv", table(records).round(4).to_csv(index=False))
+        written(given.docs / "agreement.md", page(fits, [one["source"] for one in records]))
+        written(before, fits.round(4).to_csv(index=False))
 
 
 if __name__ == "__main__":

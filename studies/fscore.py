@@ -13,7 +13,7 @@ wrong ones are counted beside.
 A result is kept for every design, method and data set: the truth, how the method orders all pairs, and what
 each rule selects. So a run that was stopped goes on where it was, further sets or methods are added by asking
 for them, and a new score needs no new run. `--page` runs nothing: it makes docs/studies/fscore.md, its pictures
-and its tables.
+and its tables, of these results and of all earlier ones, whose scores are in docs/studies/fscore_sets.csv.
 """
 
 from __future__ import annotations
@@ -130,20 +130,29 @@ def of_a_rule(record: dict[str, Any], rule: str) -> dict[str, float]:
     With no claim nothing is false: precision 1. With nothing to find, recall is 1.
     """
     true, chosen = truth(record), np.array(record["chosen"][rule], dtype=int)
-    found, claimed, edges = int(true[chosen].sum()), len(chosen), int(true.sum())
-    precision, recall = found / claimed if claimed else 1.0, found / edges if edges else 1.0
-    promised = float(np.mean(1 - np.array(record["score"])[chosen])) if claimed else 0.0
+    counts = {"edges": int(true.sum()), "claimed": len(chosen), "found": int(true[chosen].sum())}
+    promised = float(np.mean(1 - np.array(record["score"])[chosen])) if len(chosen) else 0.0
     return {
-        "edges": edges,
-        "claimed": claimed,
-        "found": found,
+        **counts,
         "wrong_sign": wrong_signs(record, chosen),
-        "precision": precision,
-        "recall": recall,
-        "f": 2 * found / (claimed + edges) if claimed + edges else 1.0,
-        "realised": 1 - precision,
         "promised": promised if record["probabilities"] else np.nan,
+        **of_counts(**counts),
     }
+
+
+def of_counts(edges: int, claimed: int, found: int) -> dict[str, float]:
+    """Precision, recall, f-score and the realised share of false edges."""
+    precision, recall = found / claimed if claimed else 1.0, found / edges if edges else 1.0
+    f = 2 * found / (claimed + edges) if claimed + edges else 1.0
+    return {"precision": precision, "recall": recall, "f": f, "realised": 1 - precision}
+
+
+def together(scores: pd.DataFrame, earlier: pd.DataFrame) -> pd.DataFrame:
+    """New scores, and those of an earlier page for every design, method and data set without a new one."""
+    counts = earlier[["edges", "claimed", "found"]].to_dict("records")
+    full = earlier.join(pd.DataFrame([of_counts(**one) for one in counts], index=earlier.index))
+    again = pd.MultiIndex.from_frame(full[KEYS]).isin(pd.MultiIndex.from_frame(scores[KEYS]))
+    return pd.concat([scores, full[~again]], ignore_index=True)
 
 
 def truth(record: dict[str, Any]) -> np.ndarray:

@@ -33,8 +33,10 @@ FAMILIES = {
 
 
 def write(folder: Path, records: list[dict[str, Any]]) -> None:
-    """Page, pictures and tables."""
-    scores = fscore.scored(records)
+    """Page, pictures and tables, of new records and of the scores that the folder has."""
+    scores, before = fscore.scored(records), folder / "fscore_sets.csv"
+    if before.exists():
+        scores = fscore.together(scores, pd.read_csv(before))
     table, rates = fscore.summary(scores), fscore.error_rates(scores)
     with mpl.rc_context(LOOK):
         save(means(table), folder / "fscore.png")
@@ -291,7 +293,8 @@ CLAIM = """The paper finds that BGL has a high recall, but many unnecessary edge
 rate as its own model."""
 
 FILES = """The tables as files: `docs/studies/fscore.csv`, `docs/studies/fscore_fdr.csv`; and what they were made
-of, every method on every data set: `docs/studies/fscore_sets.csv`."""
+of, every method on every data set, the results of earlier dates among them: `docs/studies/fscore_sets.csv`. The
+line below tells of the newest."""
 
 ABOUT_RATES = """The probabilities promise a share of false edges: the mean of one minus the probability over
 what is selected. `edges(fdr=0.1)` keeps this mean at or below 0.1, and `edges(probability=0.9)` every single

@@ -42,6 +42,14 @@ class SolverError(ArithmeticError):
     """A linear system could not be solved to the accuracy that an exact draw needs."""
 
 
+class ImpossibleStateError(ArithmeticError):
+    """A chain has left the numbers that are possible, because of the variable at this position, query first."""
+
+    def __init__(self, position: int) -> None:
+        super().__init__(position)
+        self.position = position
+
+
 @dataclass(frozen=True, slots=True)
 class SolveInfo:
     """Iterations of one linear solve, and a bound on its error in conditional standard deviations."""

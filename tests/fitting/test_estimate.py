@@ -150,13 +150,20 @@ def test_one_row_as_a_scatter_is_fitted_and_as_a_table_is_refused():
 
 
 def test_collinear_copies_share_the_edge():
-    """Three copies of one cause: finite, and the copies' draws have the same law."""
+    """Three copies of one cause: finite, one of them has the edge, and none of them much likelier than another.
+
+    Chains stay with one copy for hundreds of iterations now and then: over six seeds the probabilities, 1/3 each,
+    were at most 0.17 apart.
+    """
     rng = np.random.default_rng(2)
     cause, other = rng.standard_normal((2, 200))
     table = np.column_stack([cause + rng.standard_normal(200), cause, cause, cause, other])
-    posterior = mb.estimate(table, 0, chains=4, warmup=200, draws=500, seed=1, margins="gaussian", progress=False)
+    posterior = mb.estimate(table, 0, chains=4, warmup=200, draws=1500, seed=1, margins="gaussian", progress=False)
+    edges = posterior.edges(all=True).set_index("variable").loc[[1, 2, 3]]
+    probability = edges["probability"]
+    assert np.ptp(probability) < 0.25
+    assert abs(probability.sum() - 1) < 0.05
     means = posterior.W12.values.mean(axis=(0, 1))[0]
-    assert np.ptp(means[:3]) < 0.3 * abs(means[:3].mean())
     assert abs(means[:3].sum()) > 5 * abs(means[3])
     assert (posterior.W12.values[..., :3].sum(axis=-1) < 0).mean() > 0.999
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from markovblanket.model import _block_columns, scatter
-from markovblanket.model._block_columns import Block, Column, Law
+from markovblanket.model import _block_columns, _column_regression, _column_selection, scatter
 from markovblanket.model._block_relocation import _regression, block_of
+from markovblanket.model._column_regression import Block, Column, Law
+from markovblanket.model._column_selection import Selection
 from markovblanket.model.scatter import FactorScatter
 from markovblanket.variates import generalized_inverse_gaussian as gig
 from statistical import plain_network
@@ -65,16 +66,35 @@ def make_setting(p: int, P: int, q: int, n: int, closeness: float = 0.0) -> Sett
 def begun(setting: Setting, i: int) -> Column:
     """The regression of column i as the compiled code has it."""
     column = Column(*(np.empty(len(setting.W11)) for _ in Column._fields))
-    _block_columns.begin(setting.block(), setting.law, column, i)
+    _column_regression.begin(setting.block(), setting.law, column, i)
     return column
 
 
-def log_odds(column: Column, k: int) -> float:
-    """The conditional log-odds of entry k not being zero, which its probability must have, too."""
-    b = _block_columns.without(column, k)
-    odds = 0.5 * b * b * column.variance[k] - math.log(column.against[k])
-    assert _block_columns.inclusion_probability(column, k) == pytest.approx(special.expit(odds), rel=1e-12)
-    return odds
+def precision(setting: Setting, column: Column, i: int) -> Array:
+    """Q of column i as the compiled code has it, column by column."""
+    Q = np.empty_like(setting.W11)
+    for k in range(len(Q)):
+        _column_regression.precision_of(setting.block(), setting.law, column, i, k, Q[k])
+    return Q
+
+
+def taken_up(setting: Setting, i: int) -> tuple[Column, Selection, int]:
+    """The regression of column i, which of its entries are not zero, and how many."""
+    column, P = begun(setting, i), len(setting.W11)
+    place, row = np.empty(P, np.intp), np.empty(P, np.intp)
+    selection = Selection(place, row, np.empty((P, P)), np.empty((P, P)), *np.empty((9, P)))
+    edges = _column_selection.take_up(setting.block(), setting.law, column, selection, i)
+    return column, selection, edges
+
+
+def log_odds(selection: Selection, k: int) -> float:
+    """The conditional log-odds of entry k not being zero, given which others are not."""
+    _column_selection.weigh(selection)
+    r = selection.row[k]
+    if r < 0:
+        return float(selection.gain[k] - np.log(selection.against[k]))
+    h = 1 / selection.C[r, r]
+    return float(0.5 * selection.beta[r] ** 2 * h - np.log(np.sqrt(h) * selection.prior[k]))
 
 
 def with_entries(W11: Array, i: int, changes: dict[int, float]) -> Array:
@@ -98,38 +118,89 @@ def pairs(setting: Setting) -> list[tuple[int, int]]:
 def test_an_entry_has_the_slope_and_curvature_of_the_joint_density(setting: Setting) -> None:
     for i, k in pairs(setting):
         column, w = begun(setting, i), setting.W11[i, k]
-        b = column.gradient[k] + column.diagonal[k] * w
+        Q = precision(setting, column, i)
+        assert column.diagonal[k] == pytest.approx(Q[k, k], rel=1e-9)
+        b = column.linear[k] - Q[k] @ column.w + Q[k, k] * w
 
         def gain(y: float, i: int = i, k: int = k) -> float:
             changed = with_entries(setting.W11, i, {k: y})
             return setting.log_density(changed, setting.W12) - setting.log_density(setting.W11, setting.W12)
 
         for y in (0.0, w + 0.3, -0.8):
-            expected = b * (y - w) - 0.5 * column.diagonal[k] * (y * y - w * w)
+            expected = b * (y - w) - 0.5 * Q[k, k] * (y * y - w * w)
             assert gain(y) == pytest.approx(expected, rel=1e-8, abs=1e-8)
 
 
 def test_the_odds_of_an_entry_are_the_integral_of_the_joint_density(setting: Setting) -> None:
+    """Over its own value, and over that of one more entry which is not zero."""
+    P = len(setting.W11)
     for i, k in pairs(setting)[:4]:
-        kind, column = (0 if min(i, k) < setting.law.p else 1), begun(setting, i)
-        spread = math.sqrt(setting.law.slab[kind] * setting.law.precision[i] * setting.law.precision[k])
-        h = column.diagonal[k] + 1 / spread**2
-        middle = (column.gradient[k] + column.diagonal[k] * setting.W11[i, k]) / h
-        y = np.append(0.0, middle + np.linspace(-9, 9, 601) / math.sqrt(h))
-        logs = [setting.log_density(with_entries(setting.W11, i, {k: value}), setting.W12) for value in y]
-        slab = np.exp(np.array(logs) - logs[0]) * stats.norm.pdf(y, 0, spread)
+        j = next(a for a in range(P) if a not in (i, k))
+        given = setting._replace(W11=with_entries(setting.W11, i, {a: 0.6 * (a == j) for a in range(P) if a != i}))
+        column, selection, _ = taken_up(given, i)
+        Q, least = precision(given, column, i), selection.least
+        L = Q[np.ix_([k, j], [k, j])] + np.diag(least[[k, j]])
+        middle, spread = np.linalg.solve(L, column.linear[[k, j]]), np.sqrt(np.diag(np.linalg.inv(L)))
+        y, z = (m + s * np.linspace(-7, 7, 57) for m, s in zip(middle, spread, strict=True))
+
+        def joint(of_k: float, of_j: float, i: int = i, k: int = k, j: int = j) -> float:
+            return given.log_density(with_entries(given.W11, i, {k: of_k, j: of_j}), given.W12)  # noqa: B023
+
+        alone = np.array([joint(0.0, b) for b in middle[1] + 9 * spread[1] * np.linspace(-1, 1, 401)])
+        both = np.array([[joint(a, b) for b in z] for a in y])
+        top = both.max()
+        near = middle[1] + 9 * spread[1] * np.linspace(-1, 1, 401)
+        without = np.trapezoid(np.exp(alone - top) * stats.norm.pdf(near, 0, least[j] ** -0.5), near)
+        slabs = np.multiply.outer(stats.norm.pdf(y, 0, least[k] ** -0.5), stats.norm.pdf(z, 0, least[j] ** -0.5))
+        within = np.trapezoid(np.trapezoid(np.exp(both - top) * slabs, z, axis=1), y)
+        kind = 0 if min(i, k) < setting.law.p else 1
+        assert least[k] ** -1 == pytest.approx(setting.law.slab[kind] * np.prod(setting.law.precision[[i, k]]))
         declined = np.prod([1 / (1 + odds) for odds in (setting.law.odds[kind], *setting.law.own_odds[[i, k]])])
-        expected = special.logit(1 - declined) + math.log(np.trapezoid(slab[1:], y[1:]))
-        assert log_odds(column, k) == pytest.approx(expected, abs=1e-6)
+        expected = special.logit(1 - declined) + math.log(within / without)
+        assert log_odds(selection, k) == pytest.approx(expected, abs=1e-5)
 
 
-def test_changed_entries_change_the_conditionals_of_the_others(setting: Setting) -> None:
+def test_entries_that_join_and_leave_bring_the_selection_up_to_date(setting: Setting) -> None:
+    """As if it were taken up anew, whatever the way there; odds are those of dense algebra."""
+    rng, P = np.random.default_rng(0), len(setting.W11)
+    for i in range(P):
+        others, _, _, plain = plain_network.column(setting.W11, setting.block().G, setting.law, i)
+        column, selection, edges = taken_up(setting, i)
+        for _ in range(12):
+            k = int(rng.choice(others))
+            if selection.row[k] >= 0:
+                _column_selection.leave(selection, edges, k)
+                edges -= 1
+            else:
+                _column_selection.join(setting.block(), setting.law, column, selection, i, edges, k)
+                edges += 1
+            nonzero = selection.row[others] >= 0
+            assert sorted(selection.place[:edges]) == others[nonzero].tolist()
+            for position, a in enumerate(others):
+                odds = plain.log_odds_integrated(nonzero, position)
+                assert log_odds(selection, a) == pytest.approx(odds, rel=1e-8, abs=1e-7)
+
+
+def test_places_are_weighed_as_if_the_lifted_entry_were_zero(setting: Setting) -> None:
     for i in range(len(setting.W11)):
-        k, column = (i + 1) % len(setting.W11), begun(setting, i)
-        _block_columns.set_entry(setting.block(), setting.law, column, i, k, 0.37)
-        fresh = begun(setting._replace(W11=with_entries(setting.W11, i, {k: 0.37})), i)
-        others = np.delete(np.arange(len(setting.W11)), i)
-        np.testing.assert_allclose(column.gradient[others], fresh.gradient[others], rtol=1e-8, atol=1e-8)
+        others, _, _, plain = plain_network.column(setting.W11, setting.block().G, setting.law, i)
+        _, selection, edges = taken_up(setting, i)
+        for lifted in selection.place[:edges]:
+            _column_selection.weigh_places(selection, i, lifted)
+            nonzero = (selection.row[others] >= 0) & (others != lifted)
+            for position in np.flatnonzero(~nonzero):
+                b, h = plain.integrated(nonzero, position)
+                assert selection.weight[others[position]] == pytest.approx(0.5 * b * b / h, rel=1e-7, abs=1e-9)
+                assert selection.q[others[position]] == pytest.approx(h, rel=1e-8)
+            assert np.isneginf(selection.weight[[i, *others[nonzero]]]).all()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 7, 11])
+def test_largest(size: int) -> None:
+    for place in range(size):
+        values = -np.arange(1.0, size + 1)
+        values[place] = 0.0
+        assert _column_selection.largest(values) == 0.0
 
 
 def test_the_compiled_regression_is_that_of_the_plain_twin(setting: Setting) -> None:
@@ -137,14 +208,12 @@ def test_the_compiled_regression_is_that_of_the_plain_twin(setting: Setting) -> 
     for i in range(len(setting.W11)):
         others, _, g, plain = plain_network.column(setting.W11, block.G, setting.law, i)
         column = begun(setting, i)
+        np.testing.assert_allclose(
+            precision(setting, column, i)[np.ix_(others, others)], plain.Q, rtol=1e-7, atol=1e-9
+        )
         np.testing.assert_allclose(column.diagonal[others], np.diag(plain.Q), rtol=1e-9)
         np.testing.assert_allclose(column.linear[others], plain.linear, rtol=1e-9, atol=1e-10)
-        gradient = plain.linear - plain.Q @ setting.W11[others, i]
-        np.testing.assert_allclose(column.gradient[others], gradient, rtol=1e-8, atol=1e-9)
         assert column.u[i] == pytest.approx(1 / g)
-        for position, k in enumerate(others):
-            odds = plain.log_odds(setting.W11[others, i], position)
-            assert log_odds(column, k) == pytest.approx(odds, rel=1e-8, abs=1e-6)
 
 
 def test_the_pivot_has_the_law_of_the_joint_density(setting: Setting) -> None:

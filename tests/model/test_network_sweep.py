@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from markovblanket.contracts import ChainState, Problem, SweepInfo
+from markovblanket.contracts import ChainState, ImpossibleStateError, Problem, SweepInfo
 from markovblanket.model import network_sweep, scatter
+from markovblanket.model.block_scatter import widened_scatter
 from markovblanket.model.copula._margins import Gaps, Levels
 from markovblanket.model.copula.latent import Copula, centred
-from markovblanket.model.network_sweep import PROPENSITY_DRAWS, WidenedBlanket, explained, widened_scatter
+from markovblanket.model.network_sweep import PROPENSITY_DRAWS, WidenedBlanket, explained
 from markovblanket.priors import SpikeSlab
 from markovblanket.solvers import Dual
 
@@ -249,3 +250,24 @@ def test_a_chain_stays_finite_where_variables_determine_each_other():
         assert np.isfinite(draw.W22_diagonal).all()
         assert np.linalg.eigvalsh(state.W11)[0] > 0
     assert replace(state, W12=state.W12).inclusion.max() <= 1
+
+
+def test_state_that_is_not_possible_is_refused_by_its_variable(shape):
+    sampler = sampler_of(shape)
+    state = sampler.start(np.random.default_rng(0))
+    last = sampler.problem.p - 1
+    expected = last if last < sampler.p else sampler.p + sampler.candidates[last - sampler.p]
+    for value in (np.nan, np.inf, 0.0, -1.0):
+        W11 = state.W11.copy()
+        W11[last, last] = value
+        with pytest.raises(ImpossibleStateError) as told:
+            sampler._require_possible(W11)
+        assert told.value.position == expected
+
+
+def test_a_table_that_is_not_finite_ends_with_an_error_and_not_with_an_endless_loop():
+    sampler = sampler_of(TALL)
+    state = sampler.start(np.random.default_rng(0))
+    state.W11[1, 1] = np.nan
+    with pytest.raises(ArithmeticError), np.errstate(all="ignore"):
+        sampler.sweep(np.random.default_rng(0), state)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from markovblanket.model._block_columns import WITH_QUERY, WITHOUT_QUERY, Counts
+from markovblanket.model._block_columns import Counts
+from markovblanket.model._column_regression import WITH_QUERY, WITHOUT_QUERY
 from markovblanket.model._propensities import BetaLaw, Edges, draw_causes, draw_rates, edges_of
 from statistical.reference import Array, Generator
 

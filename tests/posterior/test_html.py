@@ -53,7 +53,7 @@ def test_the_card_has_the_edges_of_the_default_rule_with_their_numbers(posterior
 
 def test_it_says_what_was_asked_of_what_data(posterior, card):
     assert f"Markov blanket of {', '.join(posterior.query)}" in card.text
-    for fact in (f"{len(posterior.edges())} of 39 possible edges selected", "300 rows", "12 other variables"):
+    for fact in (f"{len(posterior.edges())} of 39 possible edges selected", "600 rows", "12 other variables"):
         assert fact in card.text
     assert "SpikeSlab prior" in card.text
     assert "2 chains of 60 draws" in card.text

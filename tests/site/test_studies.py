@@ -318,7 +318,12 @@ def test_a_study_of_agreement_runs(studies: Any, monkeypatch: pytest.MonkeyPatch
     assert 0 < one["drawn"]["apart"] <= 1
     assert all(size > 0 for size in one["effective"])
     assert json.loads(json.dumps(one, allow_nan=False)) == one
-    assert "ten copies at r = 0.98" in studies.agreement.page([one])
+    fits = studies.agreement.table([one])
+    assert "ten copies at r = 0.98" in studies.agreement.page(fits, [one["source"]])
+    earlier = pd.concat([fits.assign(set=number, worst=1.0) for number in (1, 0)])
+    both = studies.agreement.together(fits, earlier)
+    assert both["set"].tolist() == [0, 1]
+    assert both["worst"].tolist() == [fits["worst"].item(), 1.0]
 
 
 def test_a_study_of_mixed_tables_runs(studies: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -402,6 +407,24 @@ def test_page_shows_the_scores(studies: Any, tmp_path: Path) -> None:
     again = 2 * sets["found"] / (sets["claimed"] + sets["edges"])
     wanted = {"spike-slab": 0.8889, "laplace-200": 0.6667, "huge-mb": 0.6667}
     assert again.groupby(sets["method"]).median().round(4).to_dict() == wanted
+
+
+def test_page_keeps_earlier_scores(studies: Any, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the studies draw pictures")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(STUDIES))
+        import fscore_page
+
+    methods, sets = ("spike-slab", "huge-mb"), (0, 1)
+    records = [record(name, number, range(8), range(10)) for name in methods for number in sets]
+    fscore_page.write(tmp_path, records)
+    page, scores = ((tmp_path / name).read_text() for name in ("fscore.md", "fscore_sets.csv"))
+    fscore_page.write(tmp_path, records[:1])
+    assert (tmp_path / "fscore.md").read_text() == page
+    assert (tmp_path / "fscore_sets.csv").read_text() == scores
+    fscore_page.write(tmp_path, [record("spike-slab", 1, range(10), range(10))])  # a new result replaces its own
+    again = pd.read_csv(tmp_path / "fscore_sets.csv").query("method == 'spike-slab' and rule == 'default'")
+    assert again["found"].tolist() == [8, 10]
 
 
 def test_page_tells_what_is_lost(studies: Any) -> None:

@@ -4,8 +4,10 @@ With column i of ``W11`` taken out, ``M`` the inverse of the rest of it, and the
 
     log density  =  n/2 log g - 1/2 b_ii (g + w'Mw) - w'b_i - s'S_i - 1/2 z'A z / g  +  log prior
 
-in the column w and in row s of ``W12``, with ``z = s - W21 M w``; so both together are a linear regression. The
-compiled code knows neither M nor z. Random numbers are drawn in its order.
+in the column w and in row s of ``W12``, with ``z = s - W21 M w``; so both together are a linear regression. Which
+entries of the column are zero is decided with the values of all others integrated out, by a linear system for each
+entry. The compiled code knows neither M nor z, and updates where this solves anew. Random numbers are drawn in its
+order.
 """
 
 from __future__ import annotations
@@ -15,10 +17,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy import special
 
 from markovblanket.contracts import Array, ChainState, Hyper, Scatter, SweepInfo
 from markovblanket.model import _block_relocation
-from markovblanket.model._block_columns import Law
+from markovblanket.model._column_regression import Law
+from markovblanket.model._column_selection import MOST_RELOCATIONS
 from markovblanket.model.network_sweep import PROPENSITY_DRAWS, WidenedBlanket
 from markovblanket.priors.spike_slab import draw_rows
 from markovblanket.variates.generalized_inverse_gaussian import draw_positive_order
@@ -34,19 +38,36 @@ class Regression(NamedTuple):
     odds: Array
     v: Array
 
+    @property
+    def precision(self) -> Array:
+        """``Q + diag(1/v)``, that of entries which are not zero."""
+        return self.Q + np.diag(1 / self.v)
+
     def conditional(self, y: Array, k: int) -> tuple[float, float]:
         """``b`` and ``h`` of entry k, ``N(b/h, 1/h)`` if it is not zero, given the others."""
         b = self.linear[k] - self.Q[k] @ y + self.Q[k, k] * y[k]
         return float(b), float(self.Q[k, k] + 1 / self.v[k])
 
-    def log_evidence(self, y: Array, k: int) -> float:
+    def integrated(self, nonzero: Array, k: int, flaw: str = "") -> tuple[float, float]:
+        """The same given only which others are not zero, their values integrated out."""
+        J = np.flatnonzero(nonzero)
+        J = J if flaw == "own value reported" else J[k != J]
+        C = np.linalg.inv(self.precision[J[:, None], J])
+        b, h = self.linear[k] - self.Q[k, J] @ C @ self.linear[J], self.Q[k, k] - self.Q[k, J] @ C @ self.Q[k, J]
+        b = self.linear[k] if flaw == "others' share forgotten" else b
+        return float(b), float(h + 1 / self.v[k])
+
+    def log_evidence(self, b: float, h: float, k: int) -> float:
         """Log Bayes factor of entry k not being zero."""
-        b, h = self.conditional(y, k)
         return 0.5 * (b * b / h - math.log(self.v[k] * h))
 
     def log_odds(self, y: Array, k: int) -> float:
-        """Conditional log-odds of entry k not being zero."""
-        return float(self.odds[k]) + self.log_evidence(y, k)
+        """Conditional log-odds of entry k not being zero, given the values of the others."""
+        return float(self.odds[k]) + self.log_evidence(*self.conditional(y, k), k)
+
+    def log_odds_integrated(self, nonzero: Array, k: int, flaw: str = "") -> float:
+        """Conditional log-odds of entry k not being zero, given which others are not."""
+        return float(self.odds[k]) + self.log_evidence(*self.integrated(nonzero, k, flaw), k)
 
     def draw(self, rng: Generator, y: Array, k: int) -> float:
         """Entry k, given that it is not zero."""
@@ -84,32 +105,33 @@ def column(W: Array, G: Array, law: Law, i: int, flaw: str = "") -> tuple[Array,
 
 
 def visit(rng: Generator, law: Regression, w: Array, visited: Array, flaw: str = "") -> tuple[Array, Array]:
-    """Whether each entry is zero, in turn; also the probabilities, as far as entries were visited."""
-    w, probability = w.copy(), np.full(len(w), np.nan)
+    """Which entries are not zero, in turn; also the probabilities, as far as entries were visited."""
+    nonzero, probability = w != 0, np.full(len(w), np.nan)
+    wrong = flaw if flaw == "others' share forgotten" else ""
     for k in np.flatnonzero(visited):
-        probability[k] = 1 / (1 + math.exp(-law.log_odds(w, k)))
-        nonzero = rng.random() < probability[k]
-        if flaw == "own value reported":  # b without what the entry itself contributes
-            b, h = law.linear[k] - law.Q[k] @ w, law.conditional(w, k)[1]
-            probability[k] = 1 / (1 + math.exp(-law.odds[k] - 0.5 * (b * b / h - math.log(law.v[k] * h))))
-        if nonzero != (w[k] != 0):
-            w[k] = law.draw(rng, w, k) if nonzero else 0.0
-    return w, probability
+        probability[k] = special.expit(law.log_odds_integrated(nonzero, k, wrong))
+        now = rng.random() < probability[k]
+        if flaw == "own value reported":  # as if what the entry itself explains were explained already
+            probability[k] = special.expit(law.log_odds_integrated(nonzero, k, flaw))
+        nonzero[k] = now
+    return nonzero, probability
 
 
-def relocate_all(rng: Generator, law: Regression, w: Array, flaw: str = "") -> Array:
-    """As often as there are nonzero entries, lift one and draw its place among the zeros."""
-    w, edges = w.copy(), np.count_nonzero(w)
-    for k in range(len(w)) if flaw == "places in order" else range(edges):
-        if not 0 < edges < len(w) or (flaw == "places in order" and not w[k]):
+def relocate_some(rng: Generator, law: Regression, nonzero: Array, flaw: str = "") -> Array:
+    """Lift a random nonzero entry, draw its place among the zeros, a few times; in order, if that is the flaw."""
+    nonzero, edges = nonzero.copy(), np.count_nonzero(nonzero)
+    in_order = flaw == "places in order"
+    for k in range(len(nonzero)) if in_order else range(min(edges, MOST_RELOCATIONS)):
+        if not 0 < edges < len(nonzero) or (in_order and not nonzero[k]):
             continue
-        lifted = k if flaw == "places in order" else np.flatnonzero(w)[int(rng.random() * edges)]
-        old, w[lifted] = w[lifted], 0.0
-        weight = np.array([-np.inf if w[k] else law.log_odds(w, k) for k in range(len(w))])
-        weight -= law.odds if flaw == "relocated without prior odds" else 0.0
-        k = draw_place(rng, weight)
-        w[k] = old if k == lifted else law.draw(rng, w, k)
-    return w
+        lifted = k if in_order else np.flatnonzero(nonzero)[int(rng.random() * edges)]
+        nonzero[lifted] = False
+        zeros = np.flatnonzero(~nonzero)
+        places = np.concatenate([[lifted], zeros[zeros != lifted]])  # the old place first
+        weight = np.array([law.log_odds_integrated(nonzero, k) for k in places])
+        weight -= law.odds[places] if flaw == "relocated without prior odds" else 0.0
+        nonzero[places[draw_place(rng, weight)]] = True
+    return nonzero
 
 
 def draw_place(rng: Generator, weight: Array) -> int:
@@ -118,9 +140,9 @@ def draw_place(rng: Generator, weight: Array) -> int:
     return int(np.searchsorted(ladder, rng.random() * ladder[-1], side="right"))
 
 
-def redraw(rng: Generator, law: Regression, w: Array) -> Array:
-    """All nonzero entries together."""
-    w, J = w.copy(), np.flatnonzero(w)
+def redraw(rng: Generator, law: Regression, nonzero: Array) -> Array:
+    """The values of all nonzero entries together."""
+    w, J = np.zeros(len(nonzero)), np.flatnonzero(nonzero)
     L = np.linalg.cholesky(law.Q[np.ix_(J, J)] + np.diag(1 / law.v[J]))
     w[J] = np.linalg.solve(L.T, np.linalg.solve(L, law.linear[J]) + rng.standard_normal(len(J)))
     return w
@@ -131,8 +153,8 @@ def draw_column(
 ) -> tuple[Array, Array]:
     """``W11`` with column i drawn, then its pivot; also the probabilities of its entries."""
     others, M, g, regression = column(W, G, law, i, flaw)
-    w, probability = visit(rng, regression, W[others, i], drawn[others], flaw)
-    w = redraw(rng, regression, relocate_all(rng, regression, w, flaw))
+    nonzero, probability = visit(rng, regression, W[others, i], drawn[others], flaw)
+    w = redraw(rng, regression, relocate_some(rng, regression, nonzero, flaw))
     chi = G[i, i] - 2 * G[i, others] @ M @ w + w @ M @ G[np.ix_(others, others)] @ M @ w
     order = law.n / 2 + (2 if flaw == "pivot's power" else 1)
     g = draw_positive_order(rng, order, law.B[i, i], 0.0 if flaw == "no G in the pivot" else max(chi, 0.0))

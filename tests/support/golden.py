@@ -179,13 +179,20 @@ def digest(numbers: Numbers) -> str:
     return found.hexdigest()
 
 
+# Functions of ranks, which the last bit of two equal numbers decides, shares of a few draws, and rounding errors.
+BY_LAST_BITS = ("rhat", "ess", "ess_bulk", "ess_tail", "probability", "lower", "upper", "residual")
+# Where a last bit differs these chains soon go ways of their own, so that other processors cannot compare.
+DIVERGING = ("numbers, scouted", "mixed with gaps, horseshoe", "until converged", "killed and resumed")
+
+
 def means(numbers: Numbers) -> dict[str, float]:
-    """The mean size of every array of numbers, by which other machines compare."""
+    """The mean size of every array of numbers, by which machines of other processors compare."""
     floats = {name: np.asarray(values) for name, values in numbers.items()}
     return {
         name: float(np.nanmean(np.abs(values)))
         for name, values in sorted(floats.items())
         if values.dtype.kind == "f" and np.isfinite(values).any() and "histogram" not in name
+        if name.split(".")[-1] not in BY_LAST_BITS
     }
 
 

@@ -18,7 +18,7 @@ HARMFUL = [ALERT, '"><img src=x onerror=alert(1)>', "</script><b>"]
 NASTY = [*HARMFUL, "a & b", "line\u2028end", "日本語", "{{ 7 * 7 }}", "$x$"]
 
 
-def nasty_table(rows: int = 300) -> tuple[Any, list[str]]:
+def nasty_table(rows: int = 600) -> tuple[Any, list[str]]:
     """A simulated table of 3 query and 12 other variables, some of them with names that mean harm."""
     made = mb.simulate(rows=rows, query=3, rest=12, density=0.4, seed=4)
     others = [name for name in made.table.columns if name not in made.query]

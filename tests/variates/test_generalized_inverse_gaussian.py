@@ -122,3 +122,10 @@ def test_sizes():
 def test_refuses_what_is_not_integrable(order, a, b):
     with pytest.raises(ValueError, match="generalised inverse Gaussian"):
         gig.draw(np.random.default_rng(0), order, a, b)
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_compiled_draw_ends_for_parameters_that_are_not_numbers(place):
+    given = [5.0, 1.0, 2.0]
+    given[place] = np.nan
+    assert np.isnan(gig.draw_positive_order(np.random.default_rng(0), *given))

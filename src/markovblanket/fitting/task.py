@@ -18,7 +18,7 @@ import numpy as np
 from markovblanket._determinism import one_thread
 from markovblanket._files import sha256_of_text
 from markovblanket.chains.run import Schedule, Scouting, run
-from markovblanket.contracts import Array, Problem, Sampler, SparsePrior
+from markovblanket.contracts import Array, ImpossibleStateError, Problem, Sampler, SparsePrior
 from markovblanket.fitting import data
 from markovblanket.fitting.candidates import Candidates
 from markovblanket.fitting.data import ModelData
@@ -79,17 +79,29 @@ class Task:
     def sampled(self, n_jobs: int | None, progress: bool, folder: RunFolder | None = None) -> Posterior:
         """The posterior of all chains; snapshots go to the folder, if there is one."""
         saver = None if folder is None else folder.begin(self.plan(folder), self.write_data)
-        arrays = run(
-            self.sampler,
-            self.schedule,
-            chains=self.chains,
-            seed=self.seeds,
-            n_jobs=n_jobs,
-            progress=progress,
-            keep=self.keeping.keep(self.schedule.draws, saver),
-            saver=saver,
-        )
+        try:
+            arrays = run(
+                self.sampler,
+                self.schedule,
+                chains=self.chains,
+                seed=self.seeds,
+                n_jobs=n_jobs,
+                progress=progress,
+                keep=self.keeping.keep(self.schedule.draws, saver),
+                saver=saver,
+            )
+        except ImpossibleStateError as error:
+            raise ArithmeticError(self._impossible(error.position)) from error
         return self.posterior(arrays)
+
+    def _impossible(self, position: int) -> str:
+        """What to tell if a chain has left the possible numbers because of a variable."""
+        p = len(self.data.query)
+        name = self.data.query[position] if position < p else take(self.data.rest, np.array([position - p]))[0]
+        return (
+            f"a chain has left the numbers that a computer can hold, because of {name!r}: is it a function of "
+            "other columns? Leave it or them out, or try another seed"
+        )
 
     @cached_property
     def sampler(self) -> Sampler[Any] | Scouting:

@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from markovblanket.contracts import Array, Scatter
-from markovblanket.model._block_columns import WITH_QUERY, Block, Law, either
+from markovblanket.model._column_regression import WITH_QUERY, Block, Law, either
 
 
 def relocate(

@@ -19,7 +19,8 @@ import numpy as np
 from numba import njit
 
 from markovblanket.contracts import Array, Indices
-from markovblanket.model._block_columns import Counts, class_of
+from markovblanket.model._block_columns import Counts
+from markovblanket.model._column_regression import class_of
 from markovblanket.priors.spike_slab import LARGEST_INCLUSION
 
 

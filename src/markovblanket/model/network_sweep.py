@@ -20,7 +20,6 @@ block, this is the posterior of the whole network. A sweep draws the rows of ``W
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -30,6 +29,7 @@ from markovblanket.contracts import (
     Columns,
     Draw,
     Hyper,
+    ImpossibleStateError,
     Indices,
     Problem,
     Scatter,
@@ -37,13 +37,13 @@ from markovblanket.contracts import (
     SweepInfo,
 )
 from markovblanket.model import _block_columns
-from markovblanket.model._block_columns import WITH_QUERY, WITHOUT_QUERY, Block, Counts, Law
+from markovblanket.model._block_columns import Counts
 from markovblanket.model._block_relocation import block_given, relocate
+from markovblanket.model._column_regression import WITH_QUERY, WITHOUT_QUERY, Block, Law
 from markovblanket.model._propensities import BetaLaw, draw_rate, draw_rates, edges_of
+from markovblanket.model.block_scatter import widened
 from markovblanket.model.copula import _scale_moves
 from markovblanket.model.relative_precisions import relative_precisions
-from markovblanket.model.rest_prior import RestPrior
-from markovblanket.model.scatter import Factored, inverse_diagonal, rotated
 from markovblanket.priors.spike_slab import draw_rows
 
 # Names of the hyperparameters of each class of pairs.
@@ -153,8 +153,17 @@ class WidenedBlanket:
         if self._draws_again:  # X1  | W, Y and W11  | W12, S
             state, inclusion = self._draw_block_again(rng, state, block, law, inclusion)
         state = self._move_scales(rng, state, scatter, law)  # scales of rows and X1  | W, Y
+        self._require_possible(state.W11)
         hyper, T = self._draw_hyper(rng, state)  # hyper  | W11, W12
         return replace(state, hyper=hyper, T=T, inclusion=inclusion), SweepInfo(changes, 0.0, 1.0)
+
+    def _require_possible(self, W11: Array) -> None:
+        """Raise an error that names the variable if a diagonal entry of ``W11`` is not positive and finite."""
+        diagonal = np.diag(W11)
+        impossible = np.flatnonzero(~((diagonal > 0.0) & (diagonal < np.inf)))
+        if len(impossible):
+            block = np.concatenate([np.arange(self.p), self.p + self.candidates])
+            raise ImpossibleStateError(int(block[impossible[0]]))
 
     def _refresh(self, rng: np.random.Generator, state: ChainState) -> tuple[ChainState, Scatter]:
         """Draw the latent columns; return the state with them, and their scatter."""
@@ -332,8 +341,9 @@ class WidenedBlanket:
     def _W22_diagonal(self, state: ChainState, own: Array) -> Array:
         """Return the diagonal of ``W22``: of candidates from ``W11``, of the rest ``own + diag(W21 U W12)``."""
         columns = np.flatnonzero(state.W12.any(axis=0))
-        W12 = state.W12[:, columns]
-        own[columns] += np.einsum("ij,ij->j", np.linalg.solve(state.W11, W12), W12)
+        if len(columns):
+            W12 = state.W12[:, columns]
+            own[columns] += np.einsum("ij,ij->j", np.linalg.solve(state.W11, W12), W12)
         return self._in_order(np.diag(state.W11)[self.p :], own)
 
     def _inclusion(self, state: ChainState) -> Array:
@@ -386,54 +396,3 @@ def explained(W11: Array, W12: Array, scatter: Scatter, p: int) -> Array:
         np.einsum("ij,ij->i", C @ S_CC + 2 * V @ scatter.Y[p:].T, C) / scatter.n
         + np.einsum("ik,ik->i", V, V) / scatter.n
     )
-
-
-# The problem of the block -----------------------------------------------------------------------------
-
-
-def widened(problem: Problem, candidates: Indices) -> Problem:
-    """Return the problem in which the candidates, given by their positions among the rest, join the block."""
-    if problem.latent is not None:
-        latent = problem.latent.widened(candidates)
-        return replace(problem, scatter=latent.scatter(latent.start()), latent=latent)
-    return replace(problem, scatter=widened_scatter(problem.scatter, candidates))
-
-
-@dataclass(frozen=True)
-class BlockScatter(Factored):
-    """Scatter of a widened block, whose factor need not have orthogonal rows."""
-
-    Y: Array
-
-    @cached_property
-    def rest_prior(self) -> RestPrior:
-        """Prior of ``W22.1`` of largest marginal likelihood."""
-        sizes = np.linalg.eigvalsh(self.F @ self.F.T)
-        return RestPrior.fitted(np.maximum(sizes, 0.0), self.F.shape[1], self.n)
-
-    @cached_property
-    def inverse_diagonal(self) -> Array:
-        """Diagonal of ``(S22 + r I)^-1``; of a factor whose rows are rotated so that they are orthogonal."""
-        return inverse_diagonal(rotated(self.F), self.rest_prior.ridge)
-
-    @property
-    def S12(self) -> Array:
-        """Cross scatter ``S12 = Y F``."""
-        return self.Y @ self.F
-
-
-def widened_scatter(scatter: Scatter, candidates: Indices) -> BlockScatter:
-    """Return the scatter with the candidates in the block: from ``S12 = Y F`` and ``S22 = F'F`` alone.
-
-    For the candidates C and the rest R, ``S_CR = F_C' F_R``, so that their rows of Y are ``F_C'``. If the factor
-    of the rest has more rows than columns it is replaced by its triangular factor.
-    """
-    rest = np.setdiff1d(np.arange(scatter.F.shape[1]), candidates)
-    F_C, F_R = scatter.F[:, candidates], scatter.F.T[rest].T
-    S11 = scatter.B - np.eye(len(scatter.B))
-    S_QC = scatter.S12[:, candidates]
-    wide, Y = np.block([[S11, S_QC], [S_QC.T, F_C.T @ F_C]]), np.vstack([scatter.Y, F_C.T])
-    if len(F_R) > F_R.shape[1]:
-        basis, triangle = np.linalg.qr(F_R)
-        F_R, Y = np.asfortranarray(triangle), Y @ basis
-    return BlockScatter(scatter.n, wide, F_R, Y)

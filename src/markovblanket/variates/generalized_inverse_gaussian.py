@@ -77,7 +77,8 @@ def draw_positive_order(rng: np.random.Generator, order: float, a: float, b: flo
     """Draw one number as :func:`draw` does, in compiled code, for ``order > 0``, ``a > 0`` and ``b >= 0``.
 
     The logarithm is drawn by rejection from a flat top with tangents as tails, which lie above a log-concave
-    density wherever they touch it; here 1.3 standard deviations, by its curvature, from the mode.
+    density wherever they touch it; here 1.3 standard deviations, by its curvature, from the mode. Parameters that
+    are not finite give NaN.
 
     Examples
     --------
@@ -104,7 +105,7 @@ def draw_positive_order(rng: np.random.Generator, order: float, a: float, b: flo
             else:
                 place, height = right + inside / fall, -inside
         lower = order * place + up * (1.0 - math.exp(place)) + down * (1.0 - math.exp(-place))
-        if -rng.standard_exponential() < lower - height:
+        if not -rng.standard_exponential() >= lower - height:  # also if that is NaN, or the loop would never end
             return math.exp(mode + place)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from markovblanket.model._block_columns import Law
+from markovblanket.model._column_regression import Law
 from markovblanket.model.copula import _scale_moves
 from markovblanket.model.copula._margins import Gaps, Levels
 from markovblanket.model.copula._scale_moves import MOST_LEVELS, Rows, log_density, log_mass

@@ -29,7 +29,7 @@ import numpy.typing as npt
 from numba import njit
 
 from markovblanket.contracts import Array
-from markovblanket.model._block_columns import WITH_QUERY, WITHOUT_QUERY, Law, slab_of
+from markovblanket.model._column_regression import WITH_QUERY, WITHOUT_QUERY, Law, slab_of
 from markovblanket.model.copula._margins import Margin
 from markovblanket.variates import truncated_normal
 
