@@ -73,10 +73,14 @@ class SweepInfo:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Current values of the Gaussian columns: ``X1`` is n x p, ``X2`` is n x q."""
+    """Current values of the Gaussian columns: ``X1`` is n x p, ``X2`` is n x q.
+
+    ``inverse`` is ``(r I + X2 X2')^-1`` of the centred columns, if it is kept up to date while they move.
+    """
 
     X1: Array
     X2: Array
+    inverse: Array | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from markovblanket.model.copula import latent
 from markovblanket.model.copula._margins import Levels
 from statistical.calibration import assert_calibrated
 from statistical.latent_columns import Network, Paper, p_values
@@ -41,10 +42,16 @@ def test_sweeps_with_levels_keep_the_joint_law_closely(prior, size):
     assert_calibrated(p_values(np.random.default_rng(2), paper, 1500, sweeps=2))
 
 
-@pytest.mark.parametrize("case", [BLOCK, WHOLE], ids=str)
+@pytest.mark.parametrize("case", [BLOCK, WHOLE, FEW_ROWS], ids=str)
 def test_sweeps_of_the_widened_block_with_levels_keep_the_joint_law(case):
-    network = Network(case[0], LEARNED, case[1], thirds)
+    network = Network(case[0], LEARNED, case[1], thirds, collapsed=case is FEW_ROWS)
     assert_calibrated(p_values(np.random.default_rng(3), network, 400, sweeps=2))
+
+
+def test_so_do_sweeps_that_redraw_one_column_of_the_rest_at_a_time(monkeypatch):
+    monkeypatch.setattr(latent, "MOST_MULTIPLICATIONS", 0)
+    network = Network((1, 1, 4, 6), LEARNED, (2, 3, 4, 5), thirds, collapsed=True)
+    assert_calibrated(p_values(np.random.default_rng(6), network, 400, sweeps=6))
 
 
 @pytest.mark.slow

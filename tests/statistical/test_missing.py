@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from markovblanket.contracts import ChainState
+from markovblanket.contracts import ChainState, Columns
 from markovblanket.model.copula._fixed_columns import MovingScatter
 from markovblanket.model.copula._margins import Gaps
+from markovblanket.model.copula._rest_columns import Rest, draw, row_inverse
 from markovblanket.model.copula.latent import Copula
 from statistical.calibration import CHECKS, FALSE_ALARM, assert_calibrated, overall
 from statistical.cases import SOLVERS
@@ -126,6 +127,18 @@ class ForgottenCollapsedQuery(Copula):
         return Copula.refresh(self, rng, replace(state, W12=1e-9 * state.W12))
 
 
+class StaleInverse(Copula):
+    """Every column given the others as they were before the sweep, not as they are."""
+
+    def _refresh_integrated(self, rng, columns, fit, state):
+        first, changed = row_inverse(columns.X2, self.rest_prior.ridge), columns.X2.T.copy()
+        U = np.linalg.inv(state.W11)
+        for k in range(len(self.rest)):
+            rest = Rest(changed, first.copy(), fit.copy(), self._degrees)
+            draw(rng, rest, columns.X1, state.W12, U, self._moving_rest, np.array([k]))
+        return Columns(columns.X1, changed.T)
+
+
 class AllRowsCount(Copula):
     """n for n - 1 in the scatter."""
 
@@ -208,6 +221,7 @@ BUGS = [
     Bug(StaleQuery, PAPER),
     Bug(OtherCollapsedDegrees, COLLAPSED),
     Bug(ForgottenCollapsedQuery, COLLAPSED),
+    Bug(StaleInverse, replace(COLLAPSED, size=ALL[0], moving=ALL[1]), replications=3000),
     Bug(NoIntercept, PAPER, replications=300),
     Bug(OtherDegrees, NETWORK, replications=2000),
     Bug(ForgottenQuery, NETWORK),

@@ -127,15 +127,16 @@ def from_state(state: ChainState) -> Record:
     """The arrays of a chain's state, by name."""
     matrices = {name: getattr(state, name) for name in ("W11", "W12", "T")}
     hyper = {name: np.asarray(value) for name, value in state.hyper.items()}
-    moving = {} if state.columns is None else {"X1": state.columns.X1, "X2": state.columns.X2}
-    return matrices | inside("hyper", hyper) | inside("columns", moving)
+    moving = {name: getattr(state.columns, name, None) for name in ("X1", "X2", "inverse")}
+    present = {name: array for name, array in moving.items() if array is not None}
+    return matrices | inside("hyper", hyper) | inside("columns", present)
 
 
 def to_state(record: Record) -> ChainState:
     """A chain's state, from its arrays by name."""
     hyper = {name: array.item() for name, array in part("hyper", record).items()}
     moving = part("columns", record)
-    columns = Columns(moving["X1"], moving["X2"]) if moving else None
+    columns = Columns(entry(moving, "X1"), entry(moving, "X2"), moving.get("inverse")) if moving else None
     W11, W12, T = (entry(record, name) for name in ("W11", "W12", "T"))
     return ChainState(W11, W12, T, hyper, columns)
 

@@ -97,18 +97,25 @@ def some(rng: np.random.Generator, levels: int) -> Indices:
 
 
 @njit(cache=True)
-def stretch(rng: np.random.Generator, x: Array, mean: Array, sd: float, edges: Indices, k: int) -> Stretch:
-    """Draw a cut point below level k, and return the density of its shift between ends two levels away."""
+def bounds(rng: np.random.Generator, x: Array, edges: Indices, k: int) -> Stretch:
+    """Draw a cut point below level k, and return its ends two levels away and the Jacobian; no normal terms."""
     low, high = x[edges[k - 1] : edges[k]].max(), x[edges[k] : edges[k + 1]].min()
     a = x[edges[k - 2] : edges[k - 1]].max() if k > 1 else -OUTERMOST_END
     b = x[edges[k + 1] : edges[k + 2]].min() if k + 2 < len(edges) else OUTERMOST_END
-    g, linear, quadratic = low + rng.random() * (high - low), 0.0, 0.0
+    g = low + rng.random() * (high - low)
+    below, above = float(edges[k] - edges[k - 1]), float(edges[k + 1] - edges[k])
+    widening = (slope(high, a, g, b) - slope(low, a, g, b)) / max(high - low, LEAST_DIVISOR)
+    return Stretch(a, g, b, 0.0, 0.0, below, above, widening)
+
+
+@njit(cache=True)
+def stretch(rng: np.random.Generator, x: Array, mean: Array, sd: float, edges: Indices, k: int) -> Stretch:
+    """Draw a cut point below level k, and return the density of its shift between ends two levels away."""
+    (a, g, b, linear, quadratic, below, above, widening) = bounds(rng, x, edges, k)
     for i in range(edges[k - 1], edges[k + 1]):
         v = slope(x[i], a, g, b)
         linear += v * (x[i] - mean[i]) / sd**2
         quadratic += v * v / sd**2
-    below, above = float(edges[k] - edges[k - 1]), float(edges[k + 1] - edges[k])
-    widening = (slope(high, a, g, b) - slope(low, a, g, b)) / max(high - low, LEAST_DIVISOR)
     return Stretch(a, g, b, linear, quadratic, below, above, widening)
 
 

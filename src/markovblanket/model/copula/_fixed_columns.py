@@ -50,18 +50,6 @@ class Fixed:
         _, weight = self.hat
         return self.r * np.eye(X_J.shape[1]) + X_J.T @ X_J - QX.T @ (weight[:, None] * QX)
 
-    def row_inverse(self, X_J: Array) -> Array:
-        """Return ``(r I + X2 X2')^-1`` on the centred vectors; the part of the fixed columns is computed once."""
-        MX = self._without_moving @ X_J
-        schur = self.schur(X_J, self.basis.T @ X_J)
-        return self._without_moving - self.r * MX @ np.linalg.solve(schur, MX.T)
-
-    @cached_property
-    def _without_moving(self) -> Array:
-        """Inverse without the moving columns, ``(r I + X_K X_K')^-1 = (I - H) / r``, on the centred vectors."""
-        Q, weight = self.hat
-        return (np.eye(len(Q)) - 1.0 / len(Q) - (Q * weight) @ Q.T) / self.r
-
     @cached_property
     def _inverse_diagonal_K(self) -> Array:
         """Diagonal of ``A_KK^-1`` at the positions K, in a vector of length q."""

@@ -5,8 +5,11 @@ all cells of a column with levels (binary, ordinal, count), and the missing cell
 :mod:`markovblanket.model.copula._margins`).
 
 A cell is normal given its row and W. Its distribution depends on a row of ``(W11, W12)`` for a query column, and
-on a row of ``W22 = W22.1 + W21 U W12`` for a column of the rest. With J the moving columns of the rest and K the
-fixed ones::
+on a row of ``W22 = W22.1 + W21 U W12`` for a column of the rest. With fewer than 2 q rows ``W22.1`` is integrated
+out, and a sweep redraws some of the moving columns of the rest, those without an edge in turn
+(:mod:`markovblanket.model.copula._rest_columns`).
+
+Otherwise it is drawn. With J the moving columns of the rest and K the fixed ones::
 
     W22.1_JJ ~ Wishart_d(rest_degrees, (A_JJ - A_JK A_KK^-1 A_KJ)^-1)
     W22.1_JK | W22.1_JJ  has mean -W22.1_JJ A_JK A_KK^-1 and row covariance W22.1_JJ, column covariance A_KK^-1
@@ -14,9 +17,6 @@ fixed ones::
 where ``A = X2'X2 + r I``, r the ridge of the prior of ``W22.1``. Only the n x d matrix ``X_K W22.1_KJ`` is needed,
 and it is drawn in the space of the rows: with ``H = X_K A_KK^-1 X_K'`` it is
 ``-H X_J W_JJ + H^1/2 Z chol(W_JJ)'``. Only two thin products depend on q.
-
-With fewer than 2 q rows, missing cells of the rest would hardly move given ``W22.1``, so it is integrated out for
-them (:mod:`markovblanket.model.copula._missing_cells`).
 
 The means of the columns are unknown and have a flat prior. They are integrated out: the scatter is that of the
 centred columns, with n - 1 in place of n, and the intercept of a column is drawn before its cells.
@@ -31,17 +31,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from markovblanket.contracts import Array, ChainState, Columns
-from markovblanket.model.copula import _margins, _missing_cells
+from markovblanket.contracts import Array, ChainState, Columns, Scatter
+from markovblanket.model.copula import _margins, _rest_columns
 from markovblanket.model.copula._fixed_columns import Fixed, MovingScatter
-from markovblanket.model.copula._margins import (
-    Gaps,
-    Indices,
-    Margin,
-    Moving,
-    moving_column,
-    normal_scores,
-)
+from markovblanket.model.copula._margins import Indices, Margin, Moving, moving_column, normal_scores
+from markovblanket.model.copula._rest_columns import RowScatter, row_inverse
 from markovblanket.model.rest_prior import RestPrior
 from markovblanket.model.scatter import times_transpose
 from markovblanket.tables.columns import spans
@@ -49,6 +43,13 @@ from markovblanket.variates import wishart
 
 if TYPE_CHECKING:
     from markovblanket.tables.columns import Column
+
+
+# Multiplications per sweep for columns of the rest, a column taking four times n^2; but one column in so many at
+# least is drawn in every sweep, those with an edge apart.
+MOST_MULTIPLICATIONS, LEAST_SHARE = 4_000_000, 50
+# The inverse that is kept up to date by steps of rank one is computed anew once in so many sweeps, for accuracy.
+SWEEPS_PER_INVERSE = 50
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Copula:
     given_prior : RestPrior, optional
         Prior of ``W22.1``; by default that of largest marginal likelihood, given the initial columns.
     collapsed : bool, optional
-        Whether ``W22.1`` is integrated out for missing cells of the rest; by default it is if n < 2 q.
+        Whether ``W22.1`` is integrated out for the columns of the rest; by default it is if n < 2 q.
     """
 
     X1: Array
@@ -129,12 +130,12 @@ class Copula:
         X1, X2 = state.columns.X1, state.columns.X2
         M = self.linear_terms(state)
         X1 = self.refresh_query(rng, X1, M, state.W11) if self.query else X1
-        X2 = X2.copy(order="K") if self.rest else X2
-        if self._missing:
-            inverse = self._fixed.row_inverse(centred(X2[:, self.J]))
-            M = _missing_cells.fill(rng, X1, X2, M, state, self._missing, inverse, self._degrees)
-        if self._one_by_one:
-            X2[:, self.J] = self._refresh_rest(rng, X1, X2[:, self.J], M, state)
+        if not self.rest:
+            return Columns(X1, X2)
+        if self.integrates_out_rest:
+            return self._refresh_integrated(rng, replace(state.columns, X1=X1), M, state)
+        X2 = X2.copy(order="K")
+        X2[:, self.J] = self._refresh_rest(rng, X1, X2[:, self.J], M, state)
         return Columns(X1, X2)
 
     def widened(self, candidates: Indices) -> Copula:
@@ -145,9 +146,12 @@ class Copula:
         X1, X2 = np.hstack([self.X1, self.X2[:, candidates]]), self.X2.T[others].T
         return replace(self, X1=X1, X2=X2, query=query, rest=rest)
 
-    def scatter(self, columns: Columns) -> MovingScatter:
-        """Return the scatter of the current columns; the factor of the fixed columns is computed only once."""
-        X1, X_J = centred(columns.X1), centred(columns.X2[:, self.J])
+    def scatter(self, columns: Columns) -> Scatter:
+        """Return the scatter of the current columns; what fixed ones contribute is computed once, if it helps."""
+        X1 = centred(columns.X1)
+        if self.rest and self.integrates_out_rest:
+            return RowScatter.of(X1, columns.X2, columns.inverse, self.rest_prior)
+        X_J = centred(columns.X2[:, self.J])
         F, basis = self._fixed.factor(X_J)
         return MovingScatter(len(X1) - 1, X1.T @ X1, F, X1.T @ basis, self._fixed, X_J)
 
@@ -155,13 +159,33 @@ class Copula:
         """Return the columns that move, those of the query first."""
         return np.hstack([columns.X1[:, list(self.query)], columns.X2[:, self.J]])
 
+    def _refresh_integrated(
+        self, rng: np.random.Generator, columns: Columns, fit: Array, state: ChainState
+    ) -> Columns:
+        """Draw some columns of the rest with ``W22.1`` integrated out."""
+        X2T, inverse = columns.X2.T.copy(order="C"), columns.inverse
+        anew = rng.random() * SWEEPS_PER_INVERSE < 1.0 or inverse is None
+        inverse = row_inverse(columns.X2, self.rest_prior.ridge) if anew or inverse is None else inverse.copy()
+        rest = _rest_columns.Rest(X2T, inverse, np.ascontiguousarray(fit).copy(), self._degrees)
+        U, chosen = np.linalg.inv(state.W11), self._chosen(rng, state.W12)
+        _rest_columns.draw(rng, rest, columns.X1, state.W12, U, self._moving_rest, chosen)
+        return Columns(columns.X1, X2T.T, inverse)
+
+    def _chosen(self, rng: np.random.Generator, W12: Array) -> Indices:
+        """Draw which moving columns of the rest a sweep redraws: those with an edge first, then any others."""
+        d, n = len(self.rest), len(self.X2)
+        most = max(MOST_MULTIPLICATIONS // (4 * n * n), -(-d // LEAST_SHARE))
+        order = rng.permutation(d)
+        without_edge = (W12[:, self.J[order]] == 0.0).all(axis=0)
+        return order[np.argsort(without_edge, kind="stable")][: max(most, 1)]
+
     def _refresh_rest(self, rng: np.random.Generator, X1: Array, X_J: Array, M: Array, state: ChainState) -> Array:
         """Draw columns J of the rest: precision ``W22_JJ``, linear terms ``X1 W12_J + X_K W22_KJ``."""
         X_J, W12 = X_J.copy(), state.W12[:, self.J]
         W_JJ, fixed = self._draw_W22(rng, X_J)
         UW12 = np.linalg.solve(state.W11, W12)
         linear = X1 @ W12 + fixed + (M - X_J @ W12.T) @ UW12
-        _margins.draw(rng, X_J, linear, W_JJ + W12.T @ UW12, self._moving_rest)
+        _margins.draw(rng, X_J, linear, W_JJ + W12.T @ UW12, self._moving_J)
         return X_J
 
     def _draw_W22(self, rng: np.random.Generator, X_J: Array) -> tuple[Array, Array]:
@@ -184,16 +208,10 @@ class Copula:
         return self.rest_prior.degrees + len(self.X2) - 1
 
     @cached_property
-    def _missing(self) -> dict[int, Indices]:
-        """Missing rows of the columns of the rest, by position, if ``W22.1`` is integrated out for them."""
+    def integrates_out_rest(self) -> bool:
+        """Whether columns of the rest are drawn with ``W22.1`` integrated out."""
         n, q = self.X2.shape
-        collapsed = n < 2 * q if self.collapsed is None else self.collapsed
-        return {j: m.missing for j, m in self.rest.items() if collapsed and len(m.missing)}
-
-    @cached_property
-    def _one_by_one(self) -> set[int]:
-        """Positions of the columns of the rest drawn given ``W22``, among them all those with levels."""
-        return {j for j, m in self.rest.items() if not (isinstance(m, Gaps) and j in self._missing)}
+        return n < 2 * q if self.collapsed is None else self.collapsed
 
     @cached_property
     def _moving_query(self) -> Moving:
@@ -201,8 +219,13 @@ class Copula:
 
     @cached_property
     def _moving_rest(self) -> Moving:
-        """Margins of the columns of the rest that are drawn given ``W22``, by their positions in J."""
-        return Moving.of({k: m for k, (j, m) in enumerate(self.rest.items()) if j in self._one_by_one})
+        """Margins of the moving columns of the rest, by their positions there."""
+        return Moving.of(self.rest)
+
+    @cached_property
+    def _moving_J(self) -> Moving:
+        """The same, by their positions in J."""
+        return Moving.of(dict(enumerate(self.rest.values())))
 
     @cached_property
     def J(self) -> Indices:
