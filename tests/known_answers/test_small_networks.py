@@ -18,7 +18,8 @@ from known_answers.monte_carlo import Estimate, assert_agree, assert_disagree, e
 from known_answers.small_networks import SMALL_CASES, SmallCase
 from markovblanket.contracts import ChainState, Hyper, Problem
 from markovblanket.model import scatter
-from markovblanket.model.network_sweep import HYPER_NAMES, WidenedBlanket
+from markovblanket.model._pair_classes import HYPER_NAMES
+from markovblanket.model.network_sweep import WidenedBlanket
 from markovblanket.priors import SpikeSlab
 from markovblanket.solvers import Dual
 from statistical.networks import Held

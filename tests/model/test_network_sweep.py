@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from markovblanket.contracts import ChainState, ImpossibleStateError, Problem, SweepInfo
-from markovblanket.model import network_sweep, scatter
+from markovblanket.model import _pair_classes, network_sweep, scatter
+from markovblanket.model._pair_classes import PROPENSITY_DRAWS
 from markovblanket.model.block_scatter import widened_scatter
 from markovblanket.model.copula._margins import Gaps, Levels
 from markovblanket.model.copula.latent import Copula, centred
-from markovblanket.model.network_sweep import PROPENSITY_DRAWS, WidenedBlanket, explained
+from markovblanket.model.network_sweep import WidenedBlanket, explained
 from markovblanket.priors import SpikeSlab
 from markovblanket.solvers import Dual
 
@@ -171,16 +172,16 @@ class Listening(SpikeSlab):
 
 
 def test_hyperparameters_are_drawn_from_each_pair_once_and_by_class(shape, monkeypatch):
-    prior, counted, right = Listening(heard=([],)), [], network_sweep.draw_rates
-    monkeypatch.setattr(network_sweep, "draw_rates", lambda *given: (counted.append(given), right(*given)))
+    prior, counted, right = Listening(heard=([],)), [], _pair_classes.draw_rates
+    monkeypatch.setattr(_pair_classes, "draw_rates", lambda *given: (counted.append(given), right(*given)))
     sampler = sampler_of(shape, prior)
     state, p = state_of(sampler), sampler.p
     (P, q), rng = state.W12.shape, np.random.default_rng(1)
     W11, W12 = state.W11 * (rng.random((P, P)) < 2), state.W12 * (rng.random((P, q)) < 0.5)
     W11[0, P - 1] = W11[P - 1, 0] = 0.0
     hyper, propensities = sampler._draw_hyper(rng, replace(state, W11=W11, W12=W12))
-    pairs, slabs, unit = [], [], np.sqrt(sampler.precisions)
-    for kind in (0, 1)[: len(sampler.classes)]:
+    pairs, slabs, unit, classes = [], [], np.sqrt(sampler.precisions), sampler.pairs.classes
+    for kind in (0, 1)[: len(classes)]:
         inside = [W11[i, k] / unit[i] / unit[k] for i in range(P) for k in range(i) if (min(i, k) >= p) == kind]
         outside = [W12[i, j] / unit[i] / unit[P + j] for i in range(P) for j in range(q) if (i >= p) == kind]
         values = np.array(inside + outside)
@@ -192,8 +193,8 @@ def test_hyperparameters_are_drawn_from_each_pair_once_and_by_class(shape, monke
     assert len(edges.first) == np.count_nonzero(np.triu(W11, 1))
     assert laws == ((1.0, sampler.variables), (0.2, 0.2 * sampler.variables))
     assert rounds == PROPENSITY_DRAWS
-    assert len(hyper) == 2 * len(sampler.classes)
-    assert [value for name, value in hyper.items() if name.startswith("slab")] == [0.5] * len(sampler.classes)
+    assert len(hyper) == 2 * len(classes)
+    assert [value for name, value in hyper.items() if name.startswith("slab")] == [0.5] * len(classes)
     assert propensities.shape == (1, P)
     assert ((propensities > 0) & (propensities < 1)).all()
 
@@ -206,7 +207,7 @@ def test_starts_differ_and_are_valid_states(shape, prior):
     assert np.std([np.linalg.slogdet(state.W11)[1] for state in starts]) > 0.3
     after, _ = sampler.sweep(np.random.default_rng(0), starts[0])
     assert after.hyper.keys() == starts[0].hyper.keys()
-    assert len(after.hyper) == (0 if prior.slab else 2 * len(sampler.classes))
+    assert len(after.hyper) == (0 if prior.slab else 2 * len(sampler.pairs.classes))
 
 
 def test_a_sweep_leaves_its_input_alone_and_is_reproducible(shape):

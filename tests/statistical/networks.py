@@ -20,7 +20,8 @@ import numpy as np
 
 from markovblanket.contracts import ChainState, Hyper, Problem
 from markovblanket.model import scatter
-from markovblanket.model.network_sweep import HYPER_NAMES, WidenedBlanket
+from markovblanket.model._pair_classes import HYPER_NAMES
+from markovblanket.model.network_sweep import WidenedBlanket
 from markovblanket.priors import SpikeSlab
 from markovblanket.solvers import Dual
 from statistical import reference

@@ -23,7 +23,8 @@ from markovblanket.contracts import Array, ChainState, Hyper, Scatter, SweepInfo
 from markovblanket.model import _block_relocation
 from markovblanket.model._column_regression import Law
 from markovblanket.model._column_selection import MOST_RELOCATIONS
-from markovblanket.model.network_sweep import PROPENSITY_DRAWS, WidenedBlanket
+from markovblanket.model._pair_classes import PROPENSITY_DRAWS
+from markovblanket.model.network_sweep import WidenedBlanket
 from markovblanket.priors.spike_slab import draw_rows
 from markovblanket.variates.generalized_inverse_gaussian import draw_positive_order
 
@@ -263,22 +264,22 @@ class Plain(WidenedBlanket):
         if self.held:
             return self.held, state.T
         edges = self._listed(state.W11, state.W12)
-        pairs = [sum(kind == of for *_, kind, _ in edges) for of in self.classes]
+        pairs = [sum(kind == of for *_, kind, _ in edges) for of in self.pairs.classes]
         present = [pair for pair in edges if pair[3]]
-        inclusion, propensity = [float(value) for value in self._values(state.hyper)[0]], state.T.ravel()
+        inclusion, propensity = [float(value) for value in self.pairs.values(state.hyper)[0]], state.T.ravel()
         for _ in range(PROPENSITY_DRAWS if self.prior.inclusion is None else 0):
             by_class, by_variable = self._causes(rng, present, inclusion, propensity)
             made, gaps = self.prior.inclusion_law(self.variables)
-            for of in self.classes:
+            for of in self.pairs.classes:
                 inclusion[of] = rng.beta(made + by_class[of], gaps + pairs[of] - by_class[of])
             tried = len(state.W11) - 1 if self.flaw != "pairs counted twice" else 2 * len(state.W11) - 2
             tried = self.variables - 1 if self.flaw == "propensities outside" else tried
             made, gaps = self.prior.propensity_law(self.variables)
             propensity = np.minimum(rng.beta(made + by_variable, gaps + tried - by_variable), 1 - 2.0**-53)
-        squares = [sum(value**2 for *_, kind, value in present if kind == of) for of in self.classes]
-        counts = [sum(kind == of for *_, kind, _ in present) for of in self.classes]
-        slabs = [self.prior.draw_slab(rng, counts[of], squares[of]) for of in self.classes]
-        return self._hyper({of: (inclusion[of], slabs[of]) for of in self.classes}), propensity[None][
+        squares = [sum(value**2 for *_, kind, value in present if kind == of) for of in self.pairs.classes]
+        counts = [sum(kind == of for *_, kind, _ in present) for of in self.pairs.classes]
+        slabs = [self.prior.draw_slab(rng, counts[of], squares[of]) for of in self.pairs.classes]
+        return self.pairs.named({of: (inclusion[of], slabs[of]) for of in self.pairs.classes}), propensity[None][
             : len(state.T)
         ]
 

@@ -37,17 +37,14 @@ from markovblanket.contracts import (
     SweepInfo,
 )
 from markovblanket.model import _block_columns
-from markovblanket.model._block_columns import Counts
 from markovblanket.model._block_relocation import block_given, relocate
 from markovblanket.model._column_regression import WITH_QUERY, WITHOUT_QUERY, Block, Law
-from markovblanket.model._propensities import BetaLaw, draw_rate, draw_rates, edges_of
+from markovblanket.model._pair_classes import PairClasses
 from markovblanket.model.block_scatter import widened
 from markovblanket.model.copula import _scale_moves
 from markovblanket.model.relative_precisions import relative_precisions
 from markovblanket.priors.spike_slab import draw_rows
 
-# Names of the hyperparameters of each class of pairs.
-HYPER_NAMES = {WITH_QUERY: ("inclusion", "slab"), WITHOUT_QUERY: ("inclusion_others", "slab_others")}
 # Rows of candidates are visited a few at a time where a pass over all rows of W12 takes more multiplications.
 MOST_MULTIPLICATIONS = 2_000_000
 # With latent columns, the block is drawn so many times more in a sweep, if it has at most so many variables, or if
@@ -55,9 +52,6 @@ MOST_MULTIPLICATIONS = 2_000_000
 REPETITIONS, SMALL_BLOCK = 10, 40
 # How many times a sweep moves the scales of columns with few levels.
 SCALE_MOVES = 4
-# How many times a sweep draws the propensities of the variables: it costs little, and the causes of edges change
-# slowly.
-PROPENSITY_DRAWS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,25 +114,18 @@ class WidenedBlanket:
     def start(self, rng: np.random.Generator) -> ChainState:
         """Draw an over-dispersed initial state: a random sparse graph and random scales."""
         P, q = self.problem.p, self.problem.q
-        laws = {kind: self.prior.start_hyper(rng, self.variables) for kind in self.classes}
-        inclusion, slab = zip(*self._filled(laws), strict=True)
+        hyper = self.pairs.start(rng)
+        inclusion, slab = self.pairs.values(hyper)
         W, chance = rng.standard_normal((P, P + q)), rng.random((P, P + q))
         for i in range(P):  # row by row, because a row may be long
-            spread = np.sqrt(self._of_row(i, slab) * (self.inside[i] * self.precisions))
-            W[i] *= spread * (chance[i] < self._of_row(i, inclusion))
+            spread = np.sqrt(self.pairs.along_row(i, slab) * (self.inside[i] * self.precisions))
+            W[i] *= spread * (chance[i] < self.pairs.along_row(i, inclusion))
         W11 = np.triu(W[:, :P], 1)
         W11 = W11 + W11.T
         scale = self.problem.scatter.n / np.diag(self.problem.scatter.B) * np.exp(rng.uniform(-1, 1, P))
         W11 += np.diag(scale + np.abs(W11).sum(axis=0))  # a dominant diagonal: positive definite
         columns = None if self.problem.latent is None else self.problem.latent.start()
-        return ChainState(W11, W[:, P:], self._start_propensities(rng), self._hyper(laws), columns)
-
-    def _start_propensities(self, rng: np.random.Generator) -> Array:
-        """Draw the propensities, 1 x P, from their prior; none if the inclusion probability is given."""
-        if self.prior.inclusion is not None:
-            return np.empty((0, 0))
-        law = BetaLaw(*self.prior.propensity_law(self.variables))
-        return np.array([[draw_rate(rng, law, 0.0, 0.0) for _ in range(self.problem.p)]])
+        return ChainState(W11, W[:, P:], self.pairs.start_propensities(rng), hyper, columns)
 
     def sweep(self, rng: np.random.Generator, state: ChainState) -> tuple[ChainState, SweepInfo]:
         """Draw the next state; comments name the conditional distributions."""
@@ -247,66 +234,23 @@ class WidenedBlanket:
         """Multiplications of a pass over a row of ``W12``."""
         return self.problem.q * len(self.problem.scatter.F)
 
-    # Hyperparameters --------------------------------------------------------------------------------------
+    # What the conditional distributions need ----------------------------------------------------------------
 
     @property
-    def classes(self) -> tuple[int, ...]:
-        """The classes of pairs that exist: without candidates, every pair has a query variable."""
-        return (WITH_QUERY, WITHOUT_QUERY) if self.problem.p > self.p else (WITH_QUERY,)
+    def pairs(self) -> PairClasses:
+        """The classes of pairs, whose hyperparameters are learned."""
+        return PairClasses(self.prior, self.p, self.problem.p, self.variables)
 
     def law(self, state: ChainState, scatter: Scatter) -> Law:
         """Return what the conditionals of ``W11`` need: ``B``, n, and the prior of each pair."""
-        inclusion, slab = self._values(state.hyper)
+        inclusion, slab = self.pairs.values(state.hyper)
         propensity = state.T[0] if len(state.T) else np.zeros(self.problem.p)
         odds, own_odds = inclusion / (1.0 - inclusion), propensity / (1.0 - propensity)
         return Law(scatter.B, float(scatter.n), self.p, odds, slab, own_odds, self.inside)
 
-    def _values(self, hyper: Hyper) -> tuple[Array, Array]:
-        """Return inclusion probability and slab by class of pairs, given or learned."""
-        names = {kind: HYPER_NAMES[kind] for kind in self.classes}
-        laws = {
-            kind: (self.prior.inclusion or hyper[inclusion], self.prior.slab or hyper[slab])
-            for kind, (inclusion, slab) in names.items()
-        }
-        inclusion, slab = np.array(self._filled(laws)).T
-        return np.ascontiguousarray(inclusion), np.ascontiguousarray(slab)
-
     def _draw_hyper(self, rng: np.random.Generator, state: ChainState) -> tuple[Hyper, Array]:
         """Draw the hyperparameters of each class of pairs, and the propensities, given all entries."""
-        counts = _block_columns.count_pairs(state.W11, state.W12, self.p, self.inside, self.outside)
-        inclusion, propensities = self._draw_inclusion(rng, state, counts)
-        slab = [self.prior.draw_slab(rng, counts.edges[of], counts.squares[of]) for of in self.classes]
-        laws = {of: (float(inclusion[of]), slab[of]) for of in self.classes}
-        return self._hyper(laws), propensities
-
-    def _draw_inclusion(self, rng: np.random.Generator, state: ChainState, counts: Counts) -> tuple[Array, Array]:
-        """Draw the inclusion probability of each class of pairs and the propensities, given the edges."""
-        (inclusion, _), propensities = self._values(state.hyper), state.T.copy()
-        if self.prior.inclusion is None:
-            laws = self.prior.inclusion_law(self.variables), self.prior.propensity_law(self.variables)
-            of_class, of_variable = (BetaLaw(*law) for law in laws)
-            edges, rates = edges_of(state.W11, self.p), (inclusion[: len(self.classes)], propensities[0])
-            draw_rates(rng, edges, counts, *rates, (of_class, of_variable), PROPENSITY_DRAWS)
-        return inclusion, propensities
-
-    def _hyper(self, laws: dict[int, tuple[float, float]]) -> Hyper:
-        """Return the learned hyperparameters by name."""
-        given = self.prior.inclusion, self.prior.slab
-        return {
-            name: value
-            for kind, law in laws.items()
-            for name, value, fixed in zip(HYPER_NAMES[kind], law, given, strict=True)
-            if fixed is None
-        }
-
-    def _filled(self, laws: dict[int, tuple[float, float]]) -> list[tuple[float, float]]:
-        """Return the laws of both classes, that of the query's pairs twice if there is no other."""
-        return [laws[WITH_QUERY], laws.get(WITHOUT_QUERY, laws[WITH_QUERY])]
-
-    def _of_row(self, i: int, of_class: tuple[float, ...]) -> Array:
-        """Return the values of the class of each entry of row i of ``(W11, W12)``."""
-        query = (np.arange(self.variables) < self.p) | (i < self.p)
-        return np.where(query, of_class[WITH_QUERY], of_class[WITHOUT_QUERY])
+        return self.pairs.draw(rng, state, self.inside, self.outside)
 
     # What is kept -----------------------------------------------------------------------------------------
 
