@@ -208,10 +208,11 @@ selected true edges the median of reported over true partial correlation, its qu
 intervals that hold the truth; the same share of all true edges. An edge is selected where it looks strong, so
 where many are missed, those that are found are on average reported too large; that is selection, not the prior.
 Where true edges among the neighbours are not found, the partial correlations are those of a network without
-them, and come out smaller. So do those of columns with factors among thousands of others: the factors explain a
-quarter of every column, which a few sparse entries do not reach, and sqrt(1 - 1/4) = 0.87 of a partial correlation
-is left; the intervals do not know that. *Neighbours known*: the median ratio of what somebody would report who
-knew the neighbours of the query variable and computed from them alone, without selection."""
+them, and come out smaller. So do those of columns with factors among thousands of others: the few weak edges
+per column that imitate what the factors explain imitate chance, too, so that the precision of a neighbour given
+all others comes out too large; the intervals do not know that. *Neighbours known*: the median ratio of what
+somebody would report who knew the neighbours of the query variable and computed from them alone, without
+selection."""
 
 
 def main() -> None:
