@@ -118,6 +118,11 @@ def default(known: Known, **options: Any) -> mb.Posterior:
     return mb.estimate(known.table, known.query, margins="gaussian", **options)
 
 
+def one_chain(known: Known, **options: Any) -> mb.Posterior:
+    """A single chain of 500 draws after the default's warm-up; the contestants in R run one chain, too."""
+    return default(known, chains=1, draws=500, **options)
+
+
 def blanket(known: Known, **options: Any) -> mb.Posterior:
     """The paper's block, of the columns as they are, standardised, by the paper's schedule."""
     return mb.estimate(known.table, known.query, margins="gaussian", **PAPERS, **options)
@@ -200,6 +205,7 @@ def _ours(fit: Callable[..., mb.Posterior], **options: Any) -> Callable[[Known, 
 
 METHODS: dict[str, Method] = {
     "spike-slab": Method("spike and slab (default)", "ours", _ours(default)),
+    "spike-slab-chain": Method("spike and slab, one chain of 500 draws", "ours", _ours(one_chain)),
     "spike-slab-one": Method("spike and slab, the paper's block", "ours", _ours(blanket, candidates=0)),
     "spike-slab-scores": Method("spike and slab, normal scores", "ours", _ours(untold)),
     "horseshoe": Method("horseshoe", "ours", _ours(blanket, prior="horseshoe")),
