@@ -93,7 +93,8 @@ def draw(
     chosen : numpy.ndarray
         Which of these to draw: any choice that does not depend on the columns leaves the distribution invariant.
     """
-    x, Mx, b = np.empty((3, len(rest.inverse)))
+    n = len(rest.inverse)
+    x, Mx, b = np.empty(n), np.empty(n), np.empty(n)  # not rows of one array: the compiler could not tell them apart
     for m in chosen:
         j = moving.places[m]
         for i in range(len(x)):
@@ -115,12 +116,9 @@ def draw(
 def take_out(inverse: Array, x: Array, Mx: Array) -> float:
     """Replace the inverse by M, that without x; write ``M x``, and return ``1 / (1 + x'M x)``."""
     n, size = len(x), 0.0
+    multiply(inverse, x, Mx)
     for i in range(n):
-        total = 0.0
-        for k in range(n):
-            total += inverse[i, k] * x[k]
-        Mx[i] = total
-        size += x[i] * total
+        size += x[i] * Mx[i]
     s = 1.0 - size
     add_square(inverse, 1.0 / s, Mx)
     for i in range(n):
@@ -141,6 +139,16 @@ def put_back(rest: Rest, W12: Array, j: int, x: Array, Mx: Array) -> None:
                 rest.fit[i, k] += W12[k, j] * (x[i] - rest.X2T[j, i])
     for i in range(len(x)):
         rest.X2T[j, i] = x[i]
+
+
+@njit(cache=True, nogil=True)
+def multiply(M: Array, x: Array, Mx: Array) -> None:
+    """Write ``M x``, M symmetric: as a sum of rows, in which no addition waits for the one before."""
+    Mx[:] = 0.0
+    for i in range(len(x)):
+        size = x[i]
+        for k in range(len(x)):
+            Mx[k] += size * M[i, k]
 
 
 @njit(cache=True, nogil=True)

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 # Multiplications per sweep for columns of the rest, a column taking four times n^2; but one column in so many at
-# least is drawn in every sweep, those with an edge apart.
+# least is drawn in every sweep.
 MOST_MULTIPLICATIONS, LEAST_SHARE = 4_000_000, 50
 # The inverse that is kept up to date by steps of rank one is computed anew once in so many sweeps, for accuracy.
 SWEEPS_PER_INVERSE = 50
@@ -172,12 +172,15 @@ class Copula:
         return Columns(columns.X1, X2T.T, inverse)
 
     def _chosen(self, rng: np.random.Generator, W12: Array) -> Indices:
-        """Draw which moving columns of the rest a sweep redraws: those with an edge first, then any others."""
+        """Draw which moving columns of the rest a sweep redraws: at first, up to half of them, some with an edge.
+
+        Both kinds are drawn in any sweep, so that none stays as it is however many edges there are.
+        """
         d, n = len(self.rest), len(self.X2)
         most = max(MOST_MULTIPLICATIONS // (4 * n * n), -(-d // LEAST_SHARE))
         order = rng.permutation(d)
-        without_edge = (W12[:, self.J[order]] == 0.0).all(axis=0)
-        return order[np.argsort(without_edge, kind="stable")][: max(most, 1)]
+        linked = order[W12.any(axis=0)[self.J[order]]][: (most + 1) // 2]
+        return np.concatenate([linked, order[~np.isin(order, linked)]])[:most]
 
     def _refresh_rest(self, rng: np.random.Generator, X1: Array, X_J: Array, M: Array, state: ChainState) -> Array:
         """Draw columns J of the rest: precision ``W22_JJ``, linear terms ``X1 W12_J + X_K W22_KJ``."""
