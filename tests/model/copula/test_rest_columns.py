@@ -89,8 +89,9 @@ def test_terms_of_a_cut_point_are_those_of_the_normal_density(state):
 
 
 @pytest.mark.parametrize("unit", [False, True])
-def test_draws_keep_inverse_and_fit_up_to_date_and_the_order_of_levels(state, unit):
-    codes = np.array([-1, 0, 0, 1, 1, 2, 2])
+@pytest.mark.parametrize("codes", [[-1, 0, 0, 1, 1, 2, 2], [-1, 0, 0, 0, 0, 1, 1], [0, 0, 0, 0, 0, 0, 1]], ids=str)
+def test_draws_keep_inverse_and_fit_up_to_date_and_the_order_of_levels(state, codes, unit):
+    codes = np.array(codes)
     rest, rng = rest_of(state), np.random.default_rng(0)
     rest.X2T[1] = codes
     rest = Rest(rest.X2T, row_inverse(rest.X2T.T, RIDGE), rest.X2T.T @ state.W12.T, DEGREES)
@@ -104,7 +105,8 @@ def test_draws_keep_inverse_and_fit_up_to_date_and_the_order_of_levels(state, un
     assert changed[1].all()
     assert not changed[2:].any()
     x = rest.X2T[1]
-    assert x[codes == 0].max() < x[codes == 1].min() <= x[codes == 1].max() < x[codes == 2].min()
+    for level in range(codes.max()):
+        assert x[codes == level].max() < x[codes == level + 1].min()
     assert abs(x.mean()) < 1e-12
     assert (abs(np.mean(x * x) - 1) < 1e-12) == unit
 

@@ -94,7 +94,11 @@ def draw(
         Which of these to draw: any choice that does not depend on the columns leaves the distribution invariant.
     """
     n = len(rest.inverse)
-    x, Mx, b = np.empty(n), np.empty(n), np.empty(n)  # not rows of one array: the compiler could not tell them apart
+    x, Mx, b = (
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+    )  # not rows of one array: the compiler could not tell them apart
     for m in chosen:
         j = moving.places[m]
         for i in range(len(x)):
@@ -252,7 +256,12 @@ def draw_levels(rng: np.random.Generator, column: Column, rows: Indices, edges: 
 
 @njit(cache=True, nogil=True)
 def move_cut_points(rng: np.random.Generator, column: Column, rows: Indices, edges: Indices) -> None:
-    """Move some cut points with the cells of the adjacent levels, whose distribution is not independent here."""
+    """Move some cut points with the cells of the adjacent levels, whose distribution is not independent here.
+
+    With two levels that would shift all of them alike, which changes nothing, as the mean is integrated out.
+    """
+    if len(edges) == 3:
+        return
     n = len(column.x)
     cells, t, Mt = np.empty(len(rows)), np.empty(n), np.empty(n)
     for k in range(len(rows)):

@@ -116,7 +116,7 @@ class Copula:
     def refresh_query(self, rng: np.random.Generator, X1: Array, linear: Array, W11: Array) -> Array:
         """Draw the moving columns of X1, whose rows have precision ``W11`` and linear terms ``X2 W21``."""
         X1 = X1.copy()
-        _margins.draw(rng, X1, np.ascontiguousarray(linear), np.ascontiguousarray(W11), self._moving_query)
+        _margins.draw(rng, X1, np.ascontiguousarray(linear), np.ascontiguousarray(W11), self.moving_query)
         return X1
 
     def query_scatter(self, X1: Array) -> Array:
@@ -179,7 +179,7 @@ class Copula:
         d, n = len(self.rest), len(self.X2)
         most = max(MOST_MULTIPLICATIONS // (4 * n * n), -(-d // LEAST_SHARE))
         order = rng.permutation(d)
-        linked = order[W12.any(axis=0)[self.J[order]]][: (most + 1) // 2]
+        linked = order[np.any(W12 != 0.0, axis=0)[self.J[order]]][: (most + 1) // 2]
         return np.concatenate([linked, order[~np.isin(order, linked)]])[:most]
 
     def _refresh_rest(self, rng: np.random.Generator, X1: Array, X_J: Array, M: Array, state: ChainState) -> Array:
@@ -217,7 +217,8 @@ class Copula:
         return n < 2 * q if self.collapsed is None else self.collapsed
 
     @cached_property
-    def _moving_query(self) -> Moving:
+    def moving_query(self) -> Moving:
+        """Margins of the moving columns of the query."""
         return Moving.of(self.query)
 
     @cached_property
