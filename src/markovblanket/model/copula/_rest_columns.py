@@ -31,9 +31,9 @@ from numba import njit
 from scipy import linalg
 
 from markovblanket.contracts import Array
-from markovblanket.model.copula import _cut_points
+from markovblanket.model.copula import _cut_points, _unit_scale
 from markovblanket.model.copula._cut_points import Stretch
-from markovblanket.model.copula._margins import Moving
+from markovblanket.model.copula._margins import Moving, length, product
 from markovblanket.model.rest_prior import RestPrior
 from markovblanket.model.scatter import Factored
 from markovblanket.variates import truncated_normal
@@ -108,12 +108,64 @@ def draw(
         column = Column(x, Mx, rest.inverse, rng.chisquare(rest.degrees) * s, c, b)
         rows = moving.rows[moving.first_row[m] : moving.first_row[m + 1]]
         edges = moving.edges[moving.first_edge[m] : moving.first_edge[m + 1]]
-        draw_missing(rng, column, rows[: edges[0]])
-        if len(edges) > 1:
-            draw_levels(rng, column, rows, edges)
-            move_cut_points(rng, column, rows[edges[0] :], edges - edges[0])
-            standardise(column, moving.unit[m])
+        draw_column(rng, column, rows, edges, moving.unit[m])
         put_back(rest, W12, j, x, Mx)
+
+
+@njit(cache=True, nogil=True)
+def draw_column(rng: np.random.Generator, column: Column, rows: Indices, edges: Indices, unit: bool) -> None:
+    """Draw the cells of a column, at mean square 1 if ``unit``; in place."""
+    if not unit:
+        draw_cells(rng, column, rows, edges)
+        return
+    n, x, Mx = len(column.x), column.x.copy(), column.Mx.copy()
+    A, B, size = along(column)
+    r, weight = _unit_scale.release(rng, n, A, B)
+    stretch(column, r / size)
+    draw_cells(rng, column, rows, edges)
+    A, B, r = along(column)
+    if _unit_scale.accepted(rng, _unit_scale.log_weight(n, A, B, r) - weight):
+        stretch(column, math.sqrt(n) / r)
+        return
+    column.x[:], column.Mx[:] = x, Mx
+    stretch(column, math.sqrt(n) / size)
+
+
+@njit(cache=True, nogil=True)
+def along(column: Column) -> tuple[float, float, float]:
+    """Return ``u'Q u``, ``u'b`` and the length of the column, u being its direction; it is centred."""
+    size = length(column.x)
+    A = column.g * product(column.x, column.Mx) / size**2 + column.c
+    return A, product(column.x, column.b) / size, size
+
+
+@njit(cache=True, nogil=True)
+def stretch(column: Column, factor: float) -> None:
+    """Multiply the column by a factor."""
+    for i in range(len(column.x)):
+        column.x[i] *= factor
+        column.Mx[i] *= factor
+
+
+@njit(cache=True, nogil=True)
+def draw_cells(rng: np.random.Generator, column: Column, rows: Indices, edges: Indices) -> None:
+    """Draw the missing cells; with levels also the others and the cut points, and centre the column.
+
+    In this order or, by chance, in the reverse one, so that the step is reversible.
+    """
+    missing, upwards = rows[: edges[0]], len(edges) == 1 or rng.random() < 0.5
+    if upwards:
+        draw_missing(rng, column, missing, True)
+    if len(edges) > 1:
+        if upwards:
+            draw_levels(rng, column, rows, edges, True)
+        move_cut_points(rng, column, rows[edges[0] :], edges - edges[0])
+        if not upwards:
+            draw_levels(rng, column, rows, edges, False)
+    if not upwards:
+        draw_missing(rng, column, missing, False)
+    if len(edges) > 1:
+        centre(column)
 
 
 @njit(cache=True, nogil=True)
@@ -219,9 +271,11 @@ def mean_of(x: Array) -> float:
 
 
 @njit(cache=True, nogil=True)
-def draw_missing(rng: np.random.Generator, column: Column, rows: Indices) -> None:
-    """Draw the cells of these rows, in groups, given all others."""
-    for first in range(0, len(rows), MOST_DRAWN_TOGETHER):
+def draw_missing(rng: np.random.Generator, column: Column, rows: Indices, upwards: bool) -> None:
+    """Draw the cells of these rows, in groups, given all others; the first group first, or last."""
+    groups = -(-len(rows) // MOST_DRAWN_TOGETHER)
+    for step in range(groups):
+        first = MOST_DRAWN_TOGETHER * (step if upwards else groups - 1 - step)
         group = rows[first : first + MOST_DRAWN_TOGETHER]
         H, b, mean = np.empty((len(group), len(group))), np.empty(len(group)), mean_of(column.x)
         for k in range(len(group)):
@@ -235,23 +289,23 @@ def draw_missing(rng: np.random.Generator, column: Column, rows: Indices) -> Non
 
 
 @njit(cache=True, nogil=True)
-def draw_levels(rng: np.random.Generator, column: Column, rows: Indices, edges: Indices) -> None:
-    """Draw the observed cells one at a time, level by level, between the extremes of the adjacent levels."""
-    x, lower, mean = column.x, -np.inf, mean_of(column.x)
-    for level in range(len(edges) - 1):
-        upper = np.inf
-        for k in range(edges[level + 1], edges[level + 2] if level + 2 < len(edges) else 0):
+def draw_levels(rng: np.random.Generator, column: Column, rows: Indices, edges: Indices, upwards: bool) -> None:
+    """Draw the observed cells one at a time, up or down the levels, between the extremes of the adjacent ones."""
+    x, mean, levels = column.x, mean_of(column.x), len(edges) - 1
+    for step in range(levels):
+        level = step if upwards else levels - 1 - step
+        lower, upper = -np.inf, np.inf
+        for k in range(edges[level - 1] if level > 0 else edges[level], edges[level]):
+            lower = max(lower, x[rows[k]])
+        for k in range(edges[level + 1], edges[level + 2] if level + 1 < levels else 0):
             upper = min(upper, x[rows[k]])
-        largest = -np.inf
-        for k in range(edges[level], edges[level + 1]):
-            i = rows[k]
+        size = edges[level + 1] - edges[level]
+        for k in range(size):
+            i = rows[edges[level] + (k if upwards else size - 1 - k)]
             own = precision(column, i, i)
             centre, sd = x[i] - gradient(column, i, mean) / own, 1.0 / math.sqrt(own)
             value = centre + sd * truncated_normal.between(rng, (lower - centre) / sd, (upper - centre) / sd)
-            value = min(max(value, lower), upper)  # rounding must not change the order
-            mean += change(column, i, value)
-            largest = max(largest, value)
-        lower = largest
+            mean += change(column, i, min(max(value, lower), upper))  # rounding must not change the order
 
 
 @njit(cache=True, nogil=True)
@@ -302,17 +356,11 @@ def with_terms(
 
 
 @njit(cache=True, nogil=True)
-def standardise(column: Column, unit: bool) -> None:
-    """Centre a column with levels, whose order determines no mean; if ``unit``, scale it to mean square 1."""
-    x, mean, square = column.x, mean_of(column.x), 0.0
-    for i in range(len(x)):
-        x[i] -= mean
-        square += x[i] * x[i]
-    if unit:
-        root = math.sqrt(square / len(x))
-        for i in range(len(x)):
-            x[i] /= root
-            column.Mx[i] /= root
+def centre(column: Column) -> None:
+    """Centre a column with levels, whose order determines no mean; ``M x`` does not change."""
+    mean = mean_of(column.x)
+    for i in range(len(column.x)):
+        column.x[i] -= mean
 
 
 def row_inverse(X2: Array, ridge: float) -> Array:

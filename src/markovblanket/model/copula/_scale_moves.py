@@ -29,7 +29,8 @@ from numba import njit
 
 from markovblanket.contracts import Array
 from markovblanket.model._column_regression import WITH_QUERY, WITHOUT_QUERY, Law, slab_of
-from markovblanket.model.copula._margins import Moving
+from markovblanket.model.copula import _unit_scale
+from markovblanket.model.copula._margins import Moving, length, product
 from markovblanket.variates import truncated_normal
 
 Indices = npt.NDArray[np.intp]
@@ -114,14 +115,19 @@ def move_row(
     """Move the scale of row i and the cells of its column, in place."""
     x, m = rows.X1[:, i].copy(), linear_term(rows, i)
     row = row_of(rows, i, m, law, outside)
+    n, size, weight = len(x), length(x), 0.0
+    if unit:
+        r, weight = _unit_scale.release(rng, n, rows.W11[i, i], -product(x, m) / size)
+        x *= r / size
     c, pivot, x = move(rng, x, m, cells, edges, row)
+    x, A = x - x.mean(), pivot + c * c * row.explained
+    if unit:
+        r = length(x)
+        if not _unit_scale.accepted(rng, _unit_scale.log_weight(n, A, -c * product(x, m) / r, r) - weight):
+            return
+        x *= math.sqrt(n) / r
     put_row(rows, i, c, pivot, row.explained)
-    mean, square = x.mean(), 0.0
-    for r in range(len(x)):
-        square += (x[r] - mean) ** 2
-    size = math.sqrt(square / len(x)) if unit else 1.0
-    for r in range(len(x)):
-        rows.X1[r, i] = (x[r] - mean) / size
+    rows.X1[:, i] = x
 
 
 @njit(cache=True, nogil=True)
