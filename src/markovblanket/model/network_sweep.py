@@ -362,7 +362,7 @@ class WidenedBlanket:
         latent = self.problem.latent
         if latent is None or columns is None:
             return None
-        return latent.moving(columns)[:, self._moving_order]
+        return latent.moving(columns).T[self._moving_order].T
 
     @property
     def _moving_order(self) -> Indices:

@@ -37,7 +37,7 @@ Indices = npt.NDArray[np.intp]
 # The more levels, the more a column tells of its cells, and the smaller is the chance that a move is accepted.
 MOST_LEVELS = 6
 # Columns are moved in so many rounds in a sweep, but at most so many times in all.
-ROUNDS, MOST_MOVES = 4, 16
+ROUNDS, MOST_MOVES = 4, 6
 # First interval of a slice step, in log c and in log g, and the largest number of intervals.
 WIDTH, MOST_STEPS = 0.7, 16
 # From there on the tail of the normal distribution is computed by its asymptotic series.

@@ -157,7 +157,7 @@ class Copula:
 
     def moving(self, columns: Columns) -> Array:
         """Return the columns that move, those of the query first."""
-        return np.hstack([columns.X1[:, list(self.query)], columns.X2[:, self.J]])
+        return np.vstack([columns.X1.T[list(self.query)], columns.X2.T[self.J]]).T  # whole columns are copied
 
     def _refresh_integrated(
         self, rng: np.random.Generator, columns: Columns, fit: Array, state: ChainState
