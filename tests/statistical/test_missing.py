@@ -131,12 +131,13 @@ class StaleInverse(Copula):
     """Every column given the others as they were before the sweep, not as they are."""
 
     def _refresh_integrated(self, rng, columns, fit, state):
-        first, changed = row_inverse(columns.X2, self.rest_prior.ridge), columns.X2.T.copy()
+        first, X2 = row_inverse(columns.X2, self.rest_prior.ridge), columns.X2
         U = np.linalg.inv(state.W11)
         for k in range(len(self.rest)):
-            rest = Rest(changed, first.copy(), fit.copy(), self._degrees)
+            rest = Rest.of(X2, first, fit, self._degrees, 1)
             draw(rng, rest, columns.X1, state.W12, U, self._moving_rest, np.array([k]))
-        return Columns(columns.X1, changed.T)
+            X2 = rest.X2T.T
+        return Columns(columns.X1, X2)
 
 
 class AllRowsCount(Copula):

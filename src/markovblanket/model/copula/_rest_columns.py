@@ -30,7 +30,7 @@ import numpy.typing as npt
 from numba import njit
 from scipy import linalg
 
-from markovblanket.contracts import Array
+from markovblanket.contracts import Array, Columns
 from markovblanket.model.copula import _cut_points, _unit_scale
 from markovblanket.model.copula._cut_points import Stretch
 from markovblanket.model.copula._margins import Moving, length, product
@@ -48,13 +48,21 @@ class Rest(NamedTuple):
     """What the columns of the rest depend on: all that changes when one of them does, and ``degrees``.
 
     ``X2T`` are the columns, q x n; ``inverse`` is ``(r I + X2 X2')^-1`` on the centred vectors, ``fit`` is
-    ``X2 W21``, n x P.
+    ``X2 W21``, n x P. The inverse changes by ``weights_k steps_k steps_k'``, two for each column that is drawn.
     """
 
     X2T: Array
     inverse: Array
     fit: Array
     degrees: float
+    steps: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, X2: Array, inverse: Array, fit: Array, degrees: float, drawn: int) -> Rest:
+        """Return copies, with room for the steps of so many columns that are to be drawn."""
+        room = np.zeros((2 * drawn, len(X2))), np.zeros(2 * drawn)
+        return cls(X2.T.copy(order="C"), inverse.copy(), np.array(fit, order="C"), degrees, *room)
 
 
 class Column(NamedTuple):
@@ -99,17 +107,28 @@ def draw(
         np.empty(n),
         np.empty(n),
     )  # not rows of one array: the compiler could not tell them apart
-    for m in chosen:
+    for k in range(len(chosen)):
+        m = chosen[k]
         j = moving.places[m]
         for i in range(len(x)):
             x[i] = rest.X2T[j, i]
         s = take_out(rest.inverse, x, Mx)
+        note(rest, 2 * k, s, Mx)
         c = link(rest, X1, W12, U, j, x, b)
         column = Column(x, Mx, rest.inverse, rng.chisquare(rest.degrees) * s, c, b)
         rows = moving.rows[moving.first_row[m] : moving.first_row[m + 1]]
         edges = moving.edges[moving.first_edge[m] : moving.first_edge[m + 1]]
         draw_column(rng, column, rows, edges, moving.unit[m])
-        put_back(rest, W12, j, x, Mx)
+        size = put_back(rest, W12, j, x, Mx)
+        note(rest, 2 * k + 1, -1.0 / (1.0 + size), Mx)
+
+
+@njit(cache=True, nogil=True)
+def note(rest: Rest, k: int, weight: float, step: Array) -> None:
+    """Note a step of rank one of the inverse."""
+    rest.weights[k] = weight
+    for i in range(len(step)):
+        rest.steps[k, i] = step[i]
 
 
 @njit(cache=True, nogil=True)
@@ -183,8 +202,8 @@ def take_out(inverse: Array, x: Array, Mx: Array) -> float:
 
 
 @njit(cache=True, nogil=True)
-def put_back(rest: Rest, W12: Array, j: int, x: Array, Mx: Array) -> None:
-    """Write column j, and bring the inverse and the fit up to date."""
+def put_back(rest: Rest, W12: Array, j: int, x: Array, Mx: Array) -> float:
+    """Write column j, and bring the inverse and the fit up to date; return ``x'M x``."""
     size = 0.0
     for i in range(len(x)):
         size += x[i] * Mx[i]
@@ -195,6 +214,7 @@ def put_back(rest: Rest, W12: Array, j: int, x: Array, Mx: Array) -> None:
                 rest.fit[i, k] += W12[k, j] * (x[i] - rest.X2T[j, i])
     for i in range(len(x)):
         rest.X2T[j, i] = x[i]
+    return size
 
 
 @njit(cache=True, nogil=True)
@@ -372,23 +392,35 @@ def row_inverse(X2: Array, ridge: float) -> Array:
     return np.ascontiguousarray((inverse + inverse.T) / 2 - 1.0 / (ridge * len(K)))
 
 
+def leverages(inverse: Array, X2: Array) -> Array:
+    """Return ``x' inverse x`` of each column x; the inverse is on the centred vectors."""
+    return np.einsum("ij,ij->j", inverse @ X2, X2)
+
+
+def changed_leverages(before: Array, rest: Rest, drawn: Indices) -> Array:
+    """Return the leverages after some columns were drawn: of others by the steps of the inverse, which are few."""
+    after = before + rest.weights @ (rest.steps @ rest.X2T.T) ** 2
+    after[drawn] = leverages(rest.inverse, rest.X2T[drawn].T)
+    return after
+
+
 @dataclass(frozen=True)
 class RowScatter(Factored):
     """Scatter of columns that move, whose factor is the centred columns themselves: rows are not orthogonal.
 
-    ``Y`` is ``X1'``; ``inverse`` is ``(r I + X2 X2')^-1`` on the centred vectors.
+    ``Y`` is ``X1'``; ``leverages`` are ``x'(r I + X2 X2')^-1 x`` of each column x of the rest.
     """
 
     Y: Array
-    inverse: Array
+    leverages: Array
     rest_prior: RestPrior
 
     @classmethod
-    def of(cls, X1: Array, X2: Array, inverse: Array | None, prior: RestPrior) -> RowScatter:
+    def of(cls, X1: Array, columns: Columns, prior: RestPrior) -> RowScatter:
         """Return the scatter of the columns of the block, centred, and those of the rest."""
-        inverse = row_inverse(X2, prior.ridge) if inverse is None else inverse
-        X2 = np.asfortranarray(X2)
-        return cls(len(X1) - 1, X1.T @ X1, X2 - X2.mean(axis=0), np.ascontiguousarray(X1.T), inverse, prior)
+        X2, kept = np.asfortranarray(columns.X2), columns.leverages
+        kept = leverages(row_inverse(X2, prior.ridge), X2) if kept is None else kept
+        return cls(len(X1) - 1, X1.T @ X1, X2 - X2.mean(axis=0), np.ascontiguousarray(X1.T), kept, prior)
 
     @cached_property
     def S12(self) -> Array:
@@ -397,5 +429,5 @@ class RowScatter(Factored):
 
     @cached_property
     def inverse_diagonal(self) -> Array:
-        """Diagonal of the inverse of ``S22 + r I``: ``(1 - x'(r I + X2 X2')^-1 x) / r`` of each column x."""
-        return (1.0 - np.einsum("ij,ij->j", self.inverse @ self.F, self.F)) / self.rest_prior.ridge
+        """Diagonal of the inverse of ``S22 + r I``: ``(1 - leverage) / r`` of each column."""
+        return (1.0 - self.leverages) / self.rest_prior.ridge

@@ -150,7 +150,7 @@ class Copula:
         """Return the scatter of the current columns; what fixed ones contribute is computed once, if it helps."""
         X1 = centred(columns.X1)
         if self.rest and self.integrates_out_rest:
-            return RowScatter.of(X1, columns.X2, columns.inverse, self.rest_prior)
+            return RowScatter.of(X1, columns, self.rest_prior)
         X_J = centred(columns.X2[:, self.J])
         F, basis = self._fixed.factor(X_J)
         return MovingScatter(len(X1) - 1, X1.T @ X1, F, X1.T @ basis, self._fixed, X_J)
@@ -163,13 +163,15 @@ class Copula:
         self, rng: np.random.Generator, columns: Columns, fit: Array, state: ChainState
     ) -> Columns:
         """Draw some columns of the rest with ``W22.1`` integrated out."""
-        X2T, inverse = columns.X2.T.copy(order="C"), columns.inverse
-        anew = rng.random() * SWEEPS_PER_INVERSE < 1.0 or inverse is None
-        inverse = row_inverse(columns.X2, self.rest_prior.ridge) if anew or inverse is None else inverse.copy()
-        rest = _rest_columns.Rest(X2T, inverse, np.ascontiguousarray(fit).copy(), self._degrees)
+        X2, inverse, leverages = columns.X2, columns.inverse, columns.leverages
+        if inverse is None or leverages is None or rng.random() * SWEEPS_PER_INVERSE < 1.0:
+            inverse = row_inverse(X2, self.rest_prior.ridge)
+            leverages = _rest_columns.leverages(inverse, X2)
         U, chosen = np.linalg.inv(state.W11), self._chosen(rng, state.W12)
+        rest = _rest_columns.Rest.of(X2, inverse, fit, self._degrees, len(chosen))
         _rest_columns.draw(rng, rest, columns.X1, state.W12, U, self._moving_rest, chosen)
-        return Columns(columns.X1, X2T.T, inverse)
+        leverages = _rest_columns.changed_leverages(leverages, rest, self.J[chosen])
+        return Columns(columns.X1, rest.X2T.T, rest.inverse, leverages)
 
     def _chosen(self, rng: np.random.Generator, W12: Array) -> Indices:
         """Draw which moving columns of the rest a sweep redraws: at first, up to half of them, some with an edge.
