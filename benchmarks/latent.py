@@ -1,14 +1,17 @@
-"""What latent columns cost: the step that draws them, and sweeps with some of them from q small to large."""
+"""What latent columns cost: the step that draws them, sweeps with some of them or with all of the rest latent."""
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 from markovblanket.model import sweep
-from markovblanket.priors import Laplace
+from markovblanket.priors import Laplace, SpikeSlab
 from settings import Settings
-from tables import factor_table, label, with_levels
+from tables import factor_table, gaussian, label, rest_with_gaps, rest_with_levels, with_levels
 from timing import Chain, in_turn, milliseconds, ratio, slope
+
+KINDS = ("complete", "1 % missing", "three levels")
 
 
 def step(settings: Settings) -> dict[str, Any]:
@@ -50,3 +53,48 @@ def against_q(settings: Settings) -> dict[str, Any]:
     steepness = slope(sizes, [row["ms"] for row in rows])
     print(f"  log-log slope {steepness:.2f}")
     return {"rows": rows, "slope": steepness}
+
+
+def rest(settings: Settings) -> dict[str, Any]:
+    """Three query variables and 200 rows; all columns of the rest complete, with gaps, or with three levels."""
+    p, n, sizes = 3, 200, [50, 100] if settings.quick else [200, 400, 800, 1600, 3200]
+    chains = {}
+    for q in sizes:
+        X = factor_table((p, q, n))
+        problems = (
+            gaussian(X, p, SpikeSlab()),
+            rest_with_gaps(X, p, SpikeSlab()),
+            rest_with_levels(X, p, SpikeSlab()),
+        )
+        chains |= {
+            (q, kind): Chain(problem, 5 if settings.quick else 100)
+            for kind, problem in zip(KINDS, problems, strict=True)
+        }
+    times = in_turn({key: chain.step for key, chain in chains.items()}, settings.repeats)
+    rows = [
+        {
+            "q": q,
+            "kind": kind,
+            "ms": milliseconds(times[q, kind]),
+            "over_complete": ratio(times[q, kind], times[q, "complete"]),
+            "tables_of_memory": memory(chain) / (8 * n * (p + q)),
+        }
+        for (q, kind), chain in chains.items()
+    ]
+    for row in rows:
+        print(
+            "  q = {q:5d}, {kind:12s} {ms:6.2f} ms, {over_complete:.1f} times complete; a sweep takes "
+            "{tables_of_memory:.1f} times the memory of the table".format(**row)
+        )
+    slopes = {kind: slope(sizes, [row["ms"] for row in rows if row["kind"] == kind]) for kind in KINDS}
+    print("  log-log slopes " + ", ".join(f"{kind}: {value:.2f}" for kind, value in slopes.items()))
+    return {"rows": rows, "slopes": slopes}
+
+
+def memory(chain: Chain) -> int:
+    """The largest number of bytes that a sweep takes beside what the chain holds."""
+    tracemalloc.start()
+    chain.step()
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return most

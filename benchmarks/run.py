@@ -43,6 +43,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Settings], dict[str, Any]]]] = {
     "tolerance": ("What the solver's tolerance means", solvers.tolerance),
     "latent-step": ("The latent step", latent.step),
     "latent-q": ("A sweep with latent columns against q", latent.against_q),
+    "latent-rest": ("A sweep against the number of moving columns of the rest", latent.rest),
     "mixing": ("Mixing on simulated networks", mixing.simulated),
     "row-moves": ("What the joint moves of the query rows buy", mixing.row_moves),
     "tumours": ("Mixing on clinical tables", mixing.tumours),

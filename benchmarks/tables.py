@@ -72,6 +72,28 @@ def with_levels(X: Array, p: int, latent: Iterable[int], prior: Prior) -> Proble
         Column(k, "ordinal", levels(x), (0, 1, 2, 3)) if k in cut else Column(k, "continuous", x)
         for k, x in enumerate(X.T)
     ]
+    return _copula(columns, p, prior)
+
+
+def rest_with_gaps(X: Array, p: int, prior: Prior) -> Problem:
+    """The columns of X, with 1 % of the cells of each column outside the query missing."""
+    rng, n = np.random.default_rng(1), len(X)
+    X = X.copy()
+    for x in X.T[p:]:
+        x[rng.choice(n, max(n // 100, 1), replace=False)] = np.nan
+    return _copula([Column(k, "continuous", x) for k, x in enumerate(X.T)], p, prior)
+
+
+def rest_with_levels(X: Array, p: int, prior: Prior) -> Problem:
+    """The columns of X, those outside the query cut into three levels."""
+    codes = np.searchsorted([-0.5, 0.5], X).astype(float)
+    query = [Column(k, "continuous", x) for k, x in enumerate(X.T[:p])]
+    others = [Column(k, "ordinal", x, (0, 1, 2)) for k, x in enumerate(codes.T[p:], start=p)]
+    return _copula([*query, *others], p, prior)
+
+
+def _copula(columns: list[Column], p: int, prior: Prior) -> Problem:
+    """The problem of typed columns."""
     copula = Copula.of(columns, p)
     return Problem(copula.scatter(copula.start()), prior, Dual(), copula)
 

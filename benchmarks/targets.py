@@ -99,6 +99,23 @@ SWEEPS = [
     Target("two chains on two cores, q = 312", "cores", ">=", 1.8, entry("ratio", size=SMALL)),
     Target("two chains on two cores, q = 13,400", "cores", ">=", 1.8, entry("ratio", size=LARGE)),
 ]
+LATENT = [
+    *(
+        Target(f"log-log slope of a sweep against moving columns, {kind}", "latent-rest", "<=", 1.1, figure)
+        for kind in ("1 % missing", "three levels")
+        for figure in [lambda results, kind=kind: results["slopes"][kind]]
+    ),
+    *(
+        Target(
+            f"sweep of 1,600 moving columns over a complete one, {kind}",
+            "latent-rest",
+            "<=",
+            5,
+            entry("over_complete", kind=kind, q=1600),
+        )
+        for kind in ("1 % missing", "three levels")
+    ),
+]
 PEERS = [
     *(
         Target(
@@ -127,7 +144,7 @@ MIXING = [
         ("the worst entry of W12", 10, entry("bulk_per_100", prior, table=table, quantity="W12")),
     )
 ]
-TARGETS = [*SWEEPS, *PEERS, *MIXING]
+TARGETS = [*SWEEPS, *LATENT, *PEERS, *MIXING]
 
 
 def judged(results: Mapping[str, Results]) -> list[dict[str, Any]]:

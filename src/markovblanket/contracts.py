@@ -75,12 +75,14 @@ class SweepInfo:
 class Columns:
     """Current values of the Gaussian columns: ``X1`` is n x p, ``X2`` is n x q.
 
-    ``inverse`` is ``(r I + X2 X2')^-1`` of the centred columns, if it is kept up to date while they move.
+    ``inverse`` is ``(r I + X2 X2')^-1`` of the centred columns, and ``leverages`` are ``x' inverse x`` of each
+    column x of X2, if they are kept up to date while the columns move.
     """
 
     X1: Array
     X2: Array
     inverse: Array | None = None
+    leverages: Array | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import special
 
 from markovblanket.contracts import ChainState, Problem, Sampler
 from markovblanket.model.copula._margins import Margin
@@ -173,6 +174,51 @@ def cross(X1: Array, X2: Array, W12: Array, U: Array, source: Copula) -> dict[st
     }
 
 
+def at_unit_scale(start: Start) -> tuple[Start, float]:
+    """The state with its one column of unit scale at mean square 1, and its weight there.
+
+    The state is a draw with that column at any length r along its direction u. With f the density of all columns,
+    weights ``f(sqrt(n) u) / int r^(n-2) f(r u) dr`` make draws of the posterior at mean square 1 of them.
+    """
+    state, (of_query, k) = start.state, unit_column(start.source)
+    assert state.columns is not None
+    X1, X2 = centred(state.columns.X1), centred(state.columns.X2)
+    block = X1 if of_query else X2
+    n, u = len(X1), block[:, k] / np.linalg.norm(block[:, k])
+    log_r = np.linspace(-4.0, 5.0, 500)
+    lengths, density = np.append(np.exp(log_r), np.sqrt(n)), []
+    for r in lengths:
+        block[:, k] = r * u
+        density.append(log_density(state, X1, X2))  # the last one as it is to be
+    logs = np.array(density)
+    along = logs[:-1] + (n - 1) * log_r
+    columns = replace(state.columns, X1=X1, X2=X2, inverse=None)
+    return replace(start, state=replace(state, columns=columns)), float(
+        np.exp(logs[-1] - special.logsumexp(along))
+    )
+
+
+def unit_column(source: Copula) -> tuple[bool, int]:
+    """Whether the only column of unit scale is in the block, and its position there or in the rest."""
+    found = [(True, k) for k, margin in source.query.items() if margin.unit]
+    found += [(False, j) for j, margin in source.rest.items() if margin.unit]
+    (only,) = found
+    return only
+
+
+def log_density(state: ChainState, X1: Array, X2: Array) -> float:
+    """Log density of centred columns given the block, ``W22.1`` integrated out, up to a constant."""
+    q, W11 = X2.shape[1], state.W11
+    residual = X1 + X2 @ np.linalg.solve(W11, state.W12).T
+    of_rest = np.linalg.slogdet(RIDGE * np.eye(len(X2)) + X2 @ X2.T)[1] if q else 0.0
+    return float(-0.5 * np.vdot(residual @ W11, residual) - 0.5 * (q + len(X2)) * of_rest)
+
+
+def has_unit_scale(source: Copula) -> bool:
+    """Whether any column is at mean square 1."""
+    return any(margin.unit for margin in (*source.query.values(), *source.rest.values()))
+
+
 def p_values(
     rng: Generator, case: Paper | Network, replications: int, sweeps: int, refreshes: int = 1
 ) -> dict[str, float]:
@@ -182,14 +228,16 @@ def p_values(
     """
     changes: dict[str, list[Array]] = {}
     for _ in range(replications):
-        start = case.draw(rng)
+        start, weight = case.draw(rng), 1.0
+        if has_unit_scale(start.source):
+            start, weight = at_unit_scale(start)
         state, before = start.state, watched(start.state, start.source)
         for _ in range(sweeps):
             state, _ = start.sampler.sweep(rng, state)
         for _ in range(refreshes):
             state = replace(state, columns=start.source.refresh(rng, state))
         for name, value in watched(state, start.source).items():
-            changes.setdefault(name, []).append(value - before[name])
+            changes.setdefault(name, []).append(weight * (value - before[name]))
     return {
         f"{name}, {what}": p_of_equal_means(np.array(values)[:, k])
         for name, values in changes.items()

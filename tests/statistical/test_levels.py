@@ -28,6 +28,11 @@ def thirds(rng, x):
     return Levels(codes, unit=False)
 
 
+def halves(rng, x):
+    """Two levels by shares of the ranks, all rows observed."""
+    return Levels(np.argsort(np.argsort(x)) * 2 // len(x), unit=False)
+
+
 @pytest.mark.parametrize("prior", ["laplace", "spike learned"])
 def test_sweeps_with_levels_keep_the_joint_law(prior):
     paper = Paper(SMALL, prior, (0, 3), thirds)
@@ -46,6 +51,12 @@ def test_sweeps_with_levels_keep_the_joint_law_closely(prior, size):
 def test_sweeps_of_the_widened_block_with_levels_keep_the_joint_law(case):
     network = Network(case[0], LEARNED, case[1], thirds, collapsed=case is FEW_ROWS)
     assert_calibrated(p_values(np.random.default_rng(3), network, 400, sweeps=2))
+
+
+@pytest.mark.parametrize("case", [BLOCK, FEW_ROWS], ids=str)
+def test_so_do_sweeps_with_two_levels(case):
+    network = Network(case[0], LEARNED, case[1], halves, collapsed=case is FEW_ROWS)
+    assert_calibrated(p_values(np.random.default_rng(7), network, 1000, sweeps=2))
 
 
 def test_so_do_sweeps_that_redraw_one_column_of_the_rest_at_a_time(monkeypatch):

@@ -19,6 +19,7 @@ from statistical.calibration import CHECKS, FALSE_ALARM, assert_calibrated, over
 from statistical.cases import SOLVERS
 from statistical.latent_columns import Network, Paper, p_values
 from statistical.networks import GIVEN, LEARNED
+from statistical.test_levels import thirds
 
 # The size, and which columns have gaps.
 FEW, ALL, WIDE, LATE = (
@@ -131,12 +132,13 @@ class StaleInverse(Copula):
     """Every column given the others as they were before the sweep, not as they are."""
 
     def _refresh_integrated(self, rng, columns, fit, state):
-        first, changed = row_inverse(columns.X2, self.rest_prior.ridge), columns.X2.T.copy()
+        first, X2 = row_inverse(columns.X2, self.rest_prior.ridge), columns.X2
         U = np.linalg.inv(state.W11)
         for k in range(len(self.rest)):
-            rest = Rest(changed, first.copy(), fit.copy(), self._degrees)
+            rest = Rest.of(X2, first, fit, self._degrees, 1)
             draw(rng, rest, columns.X1, state.W12, U, self._moving_rest, np.array([k]))
-        return Columns(columns.X1, changed.T)
+            X2 = rest.X2T.T
+        return Columns(columns.X1, X2)
 
 
 class AllRowsCount(Copula):
@@ -214,6 +216,8 @@ class Bug:
 PAPER = Paper(*FEW[:1], "laplace", FEW[1], half, "dense")
 COLLAPSED = replace(PAPER, collapsed=True)
 NETWORK, NETWORK_COLLAPSED = (Network(BLOCK[0], GIVEN, BLOCK[1], half, collapsed) for collapsed in (False, True))
+# All columns of the rest with levels.
+LEVELS_COLLAPSED = Network((1, 1, 4, 6), GIVEN, (2, 3, 4, 5), thirds, collapsed=True)
 SMALL = Network((1, 2, 0, 4), GIVEN, (0, 1), most)
 BUGS = [
     Bug(OtherDegrees, PAPER),
@@ -227,6 +231,9 @@ BUGS = [
     Bug(ForgottenQuery, NETWORK),
     Bug(StaleQuery, NETWORK, replications=2000),
     Bug(OtherCollapsedDegrees, NETWORK_COLLAPSED),
+    Bug(OtherCollapsedDegrees, LEVELS_COLLAPSED),
+    Bug(ForgottenCollapsedQuery, LEVELS_COLLAPSED, replications=2000),
+    Bug(StaleInverse, LEVELS_COLLAPSED, replications=3000),
     Bug(NoIntercept, SMALL, replications=300),
     Bug(InterceptAtItsMean, SMALL, refreshes=12),
     Bug(AllRowsCount, Network((2, 1, 0, 3), GIVEN, (0,), half), replications=2000, sweeps=2),

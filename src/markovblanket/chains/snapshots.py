@@ -127,7 +127,7 @@ def from_state(state: ChainState) -> Record:
     """The arrays of a chain's state, by name."""
     matrices = {name: getattr(state, name) for name in ("W11", "W12", "T")}
     hyper = {name: np.asarray(value) for name, value in state.hyper.items()}
-    moving = {name: getattr(state.columns, name, None) for name in ("X1", "X2", "inverse")}
+    moving = {name: getattr(state.columns, name, None) for name in ("X1", "X2", "inverse", "leverages")}
     present = {name: array for name, array in moving.items() if array is not None}
     return matrices | inside("hyper", hyper) | inside("columns", present)
 
@@ -136,7 +136,8 @@ def to_state(record: Record) -> ChainState:
     """A chain's state, from its arrays by name."""
     hyper = {name: array.item() for name, array in part("hyper", record).items()}
     moving = part("columns", record)
-    columns = Columns(entry(moving, "X1"), entry(moving, "X2"), moving.get("inverse")) if moving else None
+    kept = moving.get("inverse"), moving.get("leverages")
+    columns = Columns(entry(moving, "X1"), entry(moving, "X2"), *kept) if moving else None
     W11, W12, T = (entry(record, name) for name in ("W11", "W12", "T"))
     return ChainState(W11, W12, T, hyper, columns)
 

@@ -50,8 +50,6 @@ MOST_MULTIPLICATIONS = 2_000_000
 # With latent columns, the block is drawn so many times more in a sweep, if it has at most so many variables, or if
 # that takes less work than the rows of W12.
 REPETITIONS, SMALL_BLOCK = 10, 40
-# How many times a sweep moves the scales of columns with few levels.
-SCALE_MOVES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +196,10 @@ class WidenedBlanket:
             return state
         nonzero, W12 = np.flatnonzero(state.W12.any(axis=0)), state.W12
         linear, V = latent.linear_terms(state), scatter.times_factor(W12)
-        rows = _scale_moves.Rows(columns.X1, linear, state.W11, W12[:, nonzero], V)
-        margins = latent.query  # type: ignore[attr-defined]
-        for _ in range(SCALE_MOVES):
-            rows = _scale_moves.move_some(rng, rows, margins, law, self.outside[nonzero])
+        given = columns.X1, linear, state.W11, inverse(state.W11), W12[:, nonzero], V
+        rows = _scale_moves.Rows(*(np.array(array, order="C") for array in given))
+        moving = latent.moving_query  # type: ignore[attr-defined]
+        _scale_moves.move_some(rng, rows, moving, law, self.outside[nonzero])
         W12[:, nonzero] = rows.W12  # in place: W12 was drawn in this sweep
         return replace(state, W11=rows.W11, W12=W12, columns=replace(columns, X1=rows.X1))
 
@@ -308,7 +306,7 @@ class WidenedBlanket:
         latent = self.problem.latent
         if latent is None or columns is None:
             return None
-        return latent.moving(columns)[:, self._moving_order]
+        return latent.moving(columns).T[self._moving_order].T
 
     @property
     def _moving_order(self) -> Indices:

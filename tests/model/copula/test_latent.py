@@ -120,7 +120,7 @@ def test_the_rows_of_w22_have_the_law_of_the_whole_wishart(shape):
 
 
 def draw(rng, x, mean, sd, margin):
-    return _margins.draw_column(rng, x, mean, sd, margin.rows, margin.edges, True)
+    return _margins.draw_column(rng, x, mean, sd, margin.rows, margin.edges, margin.unit)
 
 
 def test_gaps_move_and_nothing_else_does():
@@ -186,18 +186,24 @@ def test_the_law_of_ordered_cells():
         assert stats.ks_2samp(column, expected).pvalue > 1e-7
 
 
-def test_a_column_is_its_cells_then_its_cuts_then_its_mean_and_scale():
+@pytest.mark.parametrize("upwards", [True, False])
+def test_a_column_is_its_cells_and_its_cuts_or_the_other_way_round_and_then_its_mean(upwards):
     """Rows in any order, some missing, piece by piece with the same random numbers."""
     codes, mean = np.array([1, -1, 0, 2, 0, 1, -1, 2, 1]), np.linspace(-1, 1, 9)
     x = np.where(codes < 0, 0.5, codes - 1.0)
-    rng, rows, edges = np.random.default_rng(7), [2, 4, 0, 5, 8, 3, 7], np.array([0, 2, 5, 7])
-    expected = x.copy()
+    seed, rows, edges = (8 if upwards else 7), [2, 4, 0, 5, 8, 3, 7], np.array([0, 2, 5, 7])
+    rng, expected = np.random.default_rng(seed), x.copy()
     expected[[1, 6]] = mean[[1, 6]] + 0.8 * rng.standard_normal(2)
-    cells = _margins.draw_ordered(rng, x[rows], mean[rows], 0.8, edges)
-    expected[rows] = _cut_points.move(rng, cells, mean[rows], 0.8, edges)
-    expected -= expected.mean()
-    drawn = draw(np.random.default_rng(7), x, mean, 0.8, Levels(codes))
-    np.testing.assert_allclose(drawn, expected / np.sqrt(np.mean(expected**2)), rtol=1e-12)
+    assert (rng.random() < 0.5) == upwards
+    cells = x[rows]
+    for step in ("cells", "cuts") if upwards else ("cuts", "cells"):
+        if step == "cells":
+            cells = _margins.draw_ordered(rng, cells, mean[rows], 0.8, edges, upwards)
+        else:
+            cells = _cut_points.move(rng, cells, mean[rows], 0.8, edges)
+    expected[rows] = cells
+    drawn = draw(np.random.default_rng(seed), x, mean, 0.8, Levels(codes, unit=False))
+    np.testing.assert_allclose(drawn, expected - expected.mean(), rtol=1e-12)
 
 
 @pytest.mark.parametrize("collapsed", [False, True])

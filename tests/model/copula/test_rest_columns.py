@@ -8,7 +8,14 @@ import pytest
 from markovblanket.contracts import ChainState, Columns
 from markovblanket.model.copula import _cut_points, _rest_columns, latent
 from markovblanket.model.copula._margins import Gaps, Levels, Moving
-from markovblanket.model.copula._rest_columns import Column, Rest, RowScatter, row_inverse
+from markovblanket.model.copula._rest_columns import (
+    Column,
+    Rest,
+    RowScatter,
+    changed_leverages,
+    leverages,
+    row_inverse,
+)
 from markovblanket.model.copula.latent import Copula, centred
 from markovblanket.model.rest_prior import RestPrior
 
@@ -38,7 +45,7 @@ def state():
 
 def rest_of(state):
     X2 = state.columns.X2
-    return Rest(np.ascontiguousarray(X2.T), row_inverse(X2, RIDGE), X2 @ state.W12.T, DEGREES)
+    return Rest.of(X2, row_inverse(X2, RIDGE), X2 @ state.W12.T, DEGREES, Q)
 
 
 def assert_up_to_date(rest, W12):
@@ -89,29 +96,34 @@ def test_terms_of_a_cut_point_are_those_of_the_normal_density(state):
 
 
 @pytest.mark.parametrize("unit", [False, True])
-def test_draws_keep_inverse_and_fit_up_to_date_and_the_order_of_levels(state, unit):
-    codes = np.array([-1, 0, 0, 1, 1, 2, 2])
+@pytest.mark.parametrize("codes", [[-1, 0, 0, 1, 1, 2, 2], [-1, 0, 0, 0, 0, 1, 1], [0, 0, 0, 0, 0, 0, 1]], ids=str)
+def test_draws_keep_inverse_and_fit_up_to_date_and_the_order_of_levels(state, codes, unit):
+    codes = np.array(codes)
     rest, rng = rest_of(state), np.random.default_rng(0)
     rest.X2T[1] = codes
-    rest = Rest(rest.X2T, row_inverse(rest.X2T.T, RIDGE), rest.X2T.T @ state.W12.T, DEGREES)
+    rest = Rest.of(rest.X2T.T, row_inverse(rest.X2T.T, RIDGE), rest.X2T.T @ state.W12.T, DEGREES, 2)
     moving, before = Moving.of({0: Gaps(np.array([2, 5])), 1: Levels(codes, unit)}), rest.X2T.copy()
     U = np.linalg.inv(state.W11)
+    kept = leverages(rest.inverse, rest.X2T.T)
     for _ in range(20):
         _rest_columns.draw(rng, rest, state.columns.X1, state.W12, U, moving, np.arange(2))
+        kept = changed_leverages(kept, rest, np.arange(2))
     assert_up_to_date(rest, state.W12)
+    np.testing.assert_allclose(kept, leverages(row_inverse(rest.X2T.T, RIDGE), rest.X2T.T), rtol=0, atol=1e-12)
     changed = before != rest.X2T
     np.testing.assert_array_equal(changed[0], np.isin(np.arange(N), [2, 5]))
     assert changed[1].all()
     assert not changed[2:].any()
     x = rest.X2T[1]
-    assert x[codes == 0].max() < x[codes == 1].min() <= x[codes == 1].max() < x[codes == 2].min()
+    for level in range(codes.max()):
+        assert x[codes == level].max() < x[codes == level + 1].min()
     assert abs(x.mean()) < 1e-12
     assert (abs(np.mean(x * x) - 1) < 1e-12) == unit
 
 
 def test_the_diagonal_of_the_inverse_scatter_is_that_of_the_definition(state):
     X1, X2 = centred(state.columns.X1), state.columns.X2
-    scatter = RowScatter.of(X1, X2, None, RestPrior(DEGREES, RIDGE))
+    scatter = RowScatter.of(X1, Columns(X1, X2), RestPrior(DEGREES, RIDGE))
     dense = np.linalg.inv(centred(X2).T @ centred(X2) + RIDGE * np.eye(Q))
     np.testing.assert_allclose(scatter.inverse_diagonal, np.diag(dense))
     np.testing.assert_allclose(scatter.S12, X1.T @ X2)

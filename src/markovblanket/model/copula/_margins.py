@@ -21,7 +21,7 @@ from numba import njit
 from scipy import special, stats
 
 from markovblanket.contracts import Array
-from markovblanket.model.copula import _cut_points
+from markovblanket.model.copula import _cut_points, _unit_scale
 from markovblanket.variates import truncated_normal
 
 Indices = npt.NDArray[np.intp]
@@ -44,7 +44,7 @@ class Margin(Protocol):
 
     @property
     def unit(self) -> bool:
-        """Whether the column is scaled to mean square 1 after each draw."""
+        """Whether the column has mean square 1."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Levels:
     """Margin of a column known by its order alone: ``codes`` 0, 1, ... from the lowest level up, -1 where missing.
 
     The order does not determine the scale of the column, which would drift towards what the prior favours; if
-    ``unit``, the column is scaled to mean square 1 after each draw.
+    ``unit``, the column has mean square 1 (:mod:`markovblanket.model.copula._unit_scale`).
     """
 
     codes: Indices
@@ -161,36 +161,70 @@ def draw(rng: np.random.Generator, X: Array, linear: Array, W: Array, moving: Mo
 def draw_column(
     rng: np.random.Generator, x: Array, mean: Array, sd: float, rows: Indices, edges: Indices, unit: bool
 ) -> Array:
-    """Return the column with its missing cells drawn; then the cells of levels and their cut points, if any.
+    """Return the column with its cells drawn, at mean square 1 if ``unit``."""
+    if not unit:
+        return draw_cells(rng, x, mean, sd, rows, edges)
+    n, A, size = len(x), 1.0 / sd**2, length(x)
+    r, weight = _unit_scale.release(rng, n, A, -A * product(x, mean) / size)
+    new = draw_cells(rng, (r / size) * x, mean, sd, rows, edges)
+    r = length(new)
+    if _unit_scale.accepted(rng, _unit_scale.log_weight(n, A, -A * product(new, mean) / r, r) - weight):
+        return (math.sqrt(n) / r) * new
+    return (math.sqrt(n) / size) * x
 
-    A column with levels is finally centred, since its order does not determine its mean, and, if ``unit``, scaled
-    to mean square 1.
+
+@njit(cache=True)
+def draw_cells(rng: np.random.Generator, x: Array, mean: Array, sd: float, rows: Indices, edges: Indices) -> Array:
+    """Return the column with its missing cells drawn; with levels also the others and the cut points, centred.
+
+    Up or down the levels, by chance, and the cut points last or first, so that the step is reversible.
     """
     x = x.copy()
     for i in rows[: edges[0]]:
         x[i] = mean[i] + sd * rng.standard_normal()
     if len(edges) == 1:
         return x
-    observed, begins, mean = rows[edges[0] :], edges - edges[0], mean[rows[edges[0] :]]
-    cells = draw_ordered(rng, x[observed], mean, sd, begins)
+    observed, begins, upwards = rows[edges[0] :], edges - edges[0], rng.random() < 0.5
+    cells, mean = x[observed], mean[observed]
+    if upwards:
+        cells = draw_ordered(rng, cells, mean, sd, begins, True)
     cells = _cut_points.move(rng, cells, mean, sd, begins)
+    if not upwards:
+        cells = draw_ordered(rng, cells, mean, sd, begins, False)
     for k, i in enumerate(observed):
         x[i] = cells[k]
-    x -= np.mean(x)
-    return x / np.sqrt(np.mean(x * x)) if unit else x
+    return x - np.mean(x)
 
 
 @njit(cache=True)
-def draw_ordered(rng: np.random.Generator, x: Array, mean: Array, sd: float, edges: Indices) -> Array:
+def draw_ordered(
+    rng: np.random.Generator, x: Array, mean: Array, sd: float, edges: Indices, upwards: bool = True
+) -> Array:
     """Draw cells level by level, ``x_i ~ N(mean_i, sd^2)`` truncated to the extremes of the adjacent levels."""
-    x, lower = x.copy(), -np.inf
-    for k in range(len(edges) - 1):
-        upper = x[edges[k + 1] : edges[k + 2]].min() if k + 2 < len(edges) else np.inf
+    x, levels = x.copy(), len(edges) - 1
+    for step in range(levels):
+        k = step if upwards else levels - 1 - step
+        lower = x[edges[k - 1] : edges[k]].max() if k > 0 else -np.inf
+        upper = x[edges[k + 1] : edges[k + 2]].min() if k + 1 < levels else np.inf
         for i in range(edges[k], edges[k + 1]):
             x[i] = mean[i] + sd * truncated_normal.between(rng, (lower - mean[i]) / sd, (upper - mean[i]) / sd)
             x[i] = min(max(x[i], lower), upper)  # rounding must not change the order
-        lower = x[edges[k] : edges[k + 1]].max()
     return x
+
+
+@njit(cache=True)
+def product(x: Array, y: Array) -> float:
+    """Return ``x'y``."""
+    total = 0.0
+    for i in range(len(x)):
+        total += x[i] * y[i]
+    return total
+
+
+@njit(cache=True)
+def length(x: Array) -> float:
+    """Return the Euclidean length of x."""
+    return math.sqrt(product(x, x))
 
 
 def normal_scores(values: Array) -> Array:

@@ -30,10 +30,10 @@ import numpy.typing as npt
 from numba import njit
 from scipy import linalg
 
-from markovblanket.contracts import Array
-from markovblanket.model.copula import _cut_points
+from markovblanket.contracts import Array, Columns
+from markovblanket.model.copula import _cut_points, _unit_scale
 from markovblanket.model.copula._cut_points import Stretch
-from markovblanket.model.copula._margins import Moving
+from markovblanket.model.copula._margins import Moving, length, product
 from markovblanket.model.rest_prior import RestPrior
 from markovblanket.model.scatter import Factored
 from markovblanket.variates import truncated_normal
@@ -48,13 +48,21 @@ class Rest(NamedTuple):
     """What the columns of the rest depend on: all that changes when one of them does, and ``degrees``.
 
     ``X2T`` are the columns, q x n; ``inverse`` is ``(r I + X2 X2')^-1`` on the centred vectors, ``fit`` is
-    ``X2 W21``, n x P.
+    ``X2 W21``, n x P. The inverse changes by ``weights_k steps_k steps_k'``, two for each column that is drawn.
     """
 
     X2T: Array
     inverse: Array
     fit: Array
     degrees: float
+    steps: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, X2: Array, inverse: Array, fit: Array, degrees: float, drawn: int) -> Rest:
+        """Return copies, with room for the steps of so many columns that are to be drawn."""
+        room = np.zeros((2 * drawn, len(X2))), np.zeros(2 * drawn)
+        return cls(X2.T.copy(order="C"), inverse.copy(), np.array(fit, order="C"), degrees, *room)
 
 
 class Column(NamedTuple):
@@ -93,34 +101,99 @@ def draw(
     chosen : numpy.ndarray
         Which of these to draw: any choice that does not depend on the columns leaves the distribution invariant.
     """
-    x, Mx, b = np.empty((3, len(rest.inverse)))
-    for m in chosen:
+    n = len(rest.inverse)
+    x, Mx, b = (
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+    )  # not rows of one array: the compiler could not tell them apart
+    for k in range(len(chosen)):
+        m = chosen[k]
         j = moving.places[m]
         for i in range(len(x)):
             x[i] = rest.X2T[j, i]
         s = take_out(rest.inverse, x, Mx)
+        note(rest, 2 * k, s, Mx)
         c = link(rest, X1, W12, U, j, x, b)
         column = Column(x, Mx, rest.inverse, rng.chisquare(rest.degrees) * s, c, b)
         rows = moving.rows[moving.first_row[m] : moving.first_row[m + 1]]
         edges = moving.edges[moving.first_edge[m] : moving.first_edge[m + 1]]
-        draw_missing(rng, column, rows[: edges[0]])
-        if len(edges) > 1:
-            draw_levels(rng, column, rows, edges)
-            move_cut_points(rng, column, rows[edges[0] :], edges - edges[0])
-            standardise(column, moving.unit[m])
-        put_back(rest, W12, j, x, Mx)
+        draw_column(rng, column, rows, edges, moving.unit[m])
+        size = put_back(rest, W12, j, x, Mx)
+        note(rest, 2 * k + 1, -1.0 / (1.0 + size), Mx)
+
+
+@njit(cache=True, nogil=True)
+def note(rest: Rest, k: int, weight: float, step: Array) -> None:
+    """Note a step of rank one of the inverse."""
+    rest.weights[k] = weight
+    for i in range(len(step)):
+        rest.steps[k, i] = step[i]
+
+
+@njit(cache=True, nogil=True)
+def draw_column(rng: np.random.Generator, column: Column, rows: Indices, edges: Indices, unit: bool) -> None:
+    """Draw the cells of a column, at mean square 1 if ``unit``; in place."""
+    if not unit:
+        draw_cells(rng, column, rows, edges)
+        return
+    n, x, Mx = len(column.x), column.x.copy(), column.Mx.copy()
+    A, B, size = along(column)
+    r, weight = _unit_scale.release(rng, n, A, B)
+    stretch(column, r / size)
+    draw_cells(rng, column, rows, edges)
+    A, B, r = along(column)
+    if _unit_scale.accepted(rng, _unit_scale.log_weight(n, A, B, r) - weight):
+        stretch(column, math.sqrt(n) / r)
+        return
+    column.x[:], column.Mx[:] = x, Mx
+    stretch(column, math.sqrt(n) / size)
+
+
+@njit(cache=True, nogil=True)
+def along(column: Column) -> tuple[float, float, float]:
+    """Return ``u'Q u``, ``u'b`` and the length of the column, u being its direction; it is centred."""
+    size = length(column.x)
+    A = column.g * product(column.x, column.Mx) / size**2 + column.c
+    return A, product(column.x, column.b) / size, size
+
+
+@njit(cache=True, nogil=True)
+def stretch(column: Column, factor: float) -> None:
+    """Multiply the column by a factor."""
+    for i in range(len(column.x)):
+        column.x[i] *= factor
+        column.Mx[i] *= factor
+
+
+@njit(cache=True, nogil=True)
+def draw_cells(rng: np.random.Generator, column: Column, rows: Indices, edges: Indices) -> None:
+    """Draw the missing cells; with levels also the others and the cut points, and centre the column.
+
+    In this order or, by chance, in the reverse one, so that the step is reversible.
+    """
+    missing, upwards = rows[: edges[0]], len(edges) == 1 or rng.random() < 0.5
+    if upwards:
+        draw_missing(rng, column, missing, True)
+    if len(edges) > 1:
+        if upwards:
+            draw_levels(rng, column, rows, edges, True)
+        move_cut_points(rng, column, rows[edges[0] :], edges - edges[0])
+        if not upwards:
+            draw_levels(rng, column, rows, edges, False)
+    if not upwards:
+        draw_missing(rng, column, missing, False)
+    if len(edges) > 1:
+        centre(column)
 
 
 @njit(cache=True, nogil=True)
 def take_out(inverse: Array, x: Array, Mx: Array) -> float:
     """Replace the inverse by M, that without x; write ``M x``, and return ``1 / (1 + x'M x)``."""
     n, size = len(x), 0.0
+    multiply(inverse, x, Mx)
     for i in range(n):
-        total = 0.0
-        for k in range(n):
-            total += inverse[i, k] * x[k]
-        Mx[i] = total
-        size += x[i] * total
+        size += x[i] * Mx[i]
     s = 1.0 - size
     add_square(inverse, 1.0 / s, Mx)
     for i in range(n):
@@ -129,8 +202,8 @@ def take_out(inverse: Array, x: Array, Mx: Array) -> float:
 
 
 @njit(cache=True, nogil=True)
-def put_back(rest: Rest, W12: Array, j: int, x: Array, Mx: Array) -> None:
-    """Write column j, and bring the inverse and the fit up to date."""
+def put_back(rest: Rest, W12: Array, j: int, x: Array, Mx: Array) -> float:
+    """Write column j, and bring the inverse and the fit up to date; return ``x'M x``."""
     size = 0.0
     for i in range(len(x)):
         size += x[i] * Mx[i]
@@ -141,6 +214,17 @@ def put_back(rest: Rest, W12: Array, j: int, x: Array, Mx: Array) -> None:
                 rest.fit[i, k] += W12[k, j] * (x[i] - rest.X2T[j, i])
     for i in range(len(x)):
         rest.X2T[j, i] = x[i]
+    return size
+
+
+@njit(cache=True, nogil=True)
+def multiply(M: Array, x: Array, Mx: Array) -> None:
+    """Write ``M x``, M symmetric: as a sum of rows, in which no addition waits for the one before."""
+    Mx[:] = 0.0
+    for i in range(len(x)):
+        size = x[i]
+        for k in range(len(x)):
+            Mx[k] += size * M[i, k]
 
 
 @njit(cache=True, nogil=True)
@@ -207,9 +291,11 @@ def mean_of(x: Array) -> float:
 
 
 @njit(cache=True, nogil=True)
-def draw_missing(rng: np.random.Generator, column: Column, rows: Indices) -> None:
-    """Draw the cells of these rows, in groups, given all others."""
-    for first in range(0, len(rows), MOST_DRAWN_TOGETHER):
+def draw_missing(rng: np.random.Generator, column: Column, rows: Indices, upwards: bool) -> None:
+    """Draw the cells of these rows, in groups, given all others; the first group first, or last."""
+    groups = -(-len(rows) // MOST_DRAWN_TOGETHER)
+    for step in range(groups):
+        first = MOST_DRAWN_TOGETHER * (step if upwards else groups - 1 - step)
         group = rows[first : first + MOST_DRAWN_TOGETHER]
         H, b, mean = np.empty((len(group), len(group))), np.empty(len(group)), mean_of(column.x)
         for k in range(len(group)):
@@ -223,28 +309,33 @@ def draw_missing(rng: np.random.Generator, column: Column, rows: Indices) -> Non
 
 
 @njit(cache=True, nogil=True)
-def draw_levels(rng: np.random.Generator, column: Column, rows: Indices, edges: Indices) -> None:
-    """Draw the observed cells one at a time, level by level, between the extremes of the adjacent levels."""
-    x, lower, mean = column.x, -np.inf, mean_of(column.x)
-    for level in range(len(edges) - 1):
-        upper = np.inf
-        for k in range(edges[level + 1], edges[level + 2] if level + 2 < len(edges) else 0):
+def draw_levels(rng: np.random.Generator, column: Column, rows: Indices, edges: Indices, upwards: bool) -> None:
+    """Draw the observed cells one at a time, up or down the levels, between the extremes of the adjacent ones."""
+    x, mean, levels = column.x, mean_of(column.x), len(edges) - 1
+    for step in range(levels):
+        level = step if upwards else levels - 1 - step
+        lower, upper = -np.inf, np.inf
+        for k in range(edges[level - 1] if level > 0 else edges[level], edges[level]):
+            lower = max(lower, x[rows[k]])
+        for k in range(edges[level + 1], edges[level + 2] if level + 1 < levels else 0):
             upper = min(upper, x[rows[k]])
-        largest = -np.inf
-        for k in range(edges[level], edges[level + 1]):
-            i = rows[k]
+        size = edges[level + 1] - edges[level]
+        for k in range(size):
+            i = rows[edges[level] + (k if upwards else size - 1 - k)]
             own = precision(column, i, i)
             centre, sd = x[i] - gradient(column, i, mean) / own, 1.0 / math.sqrt(own)
             value = centre + sd * truncated_normal.between(rng, (lower - centre) / sd, (upper - centre) / sd)
-            value = min(max(value, lower), upper)  # rounding must not change the order
-            mean += change(column, i, value)
-            largest = max(largest, value)
-        lower = largest
+            mean += change(column, i, min(max(value, lower), upper))  # rounding must not change the order
 
 
 @njit(cache=True, nogil=True)
 def move_cut_points(rng: np.random.Generator, column: Column, rows: Indices, edges: Indices) -> None:
-    """Move some cut points with the cells of the adjacent levels, whose distribution is not independent here."""
+    """Move some cut points with the cells of the adjacent levels, whose distribution is not independent here.
+
+    With two levels that would shift all of them alike, which changes nothing, as the mean is integrated out.
+    """
+    if len(edges) == 3:
+        return
     n = len(column.x)
     cells, t, Mt = np.empty(len(rows)), np.empty(n), np.empty(n)
     for k in range(len(rows)):
@@ -285,17 +376,11 @@ def with_terms(
 
 
 @njit(cache=True, nogil=True)
-def standardise(column: Column, unit: bool) -> None:
-    """Centre a column with levels, whose order determines no mean; if ``unit``, scale it to mean square 1."""
-    x, mean, square = column.x, mean_of(column.x), 0.0
-    for i in range(len(x)):
-        x[i] -= mean
-        square += x[i] * x[i]
-    if unit:
-        root = math.sqrt(square / len(x))
-        for i in range(len(x)):
-            x[i] /= root
-            column.Mx[i] /= root
+def centre(column: Column) -> None:
+    """Centre a column with levels, whose order determines no mean; ``M x`` does not change."""
+    mean = mean_of(column.x)
+    for i in range(len(column.x)):
+        column.x[i] -= mean
 
 
 def row_inverse(X2: Array, ridge: float) -> Array:
@@ -307,23 +392,35 @@ def row_inverse(X2: Array, ridge: float) -> Array:
     return np.ascontiguousarray((inverse + inverse.T) / 2 - 1.0 / (ridge * len(K)))
 
 
+def leverages(inverse: Array, X2: Array) -> Array:
+    """Return ``x' inverse x`` of each column x; the inverse is on the centred vectors."""
+    return np.einsum("ij,ij->j", inverse @ X2, X2)
+
+
+def changed_leverages(before: Array, rest: Rest, drawn: Indices) -> Array:
+    """Return the leverages after some columns were drawn: of others by the steps of the inverse, which are few."""
+    after = before + rest.weights @ (rest.steps @ rest.X2T.T) ** 2
+    after[drawn] = leverages(rest.inverse, rest.X2T[drawn].T)
+    return after
+
+
 @dataclass(frozen=True)
 class RowScatter(Factored):
     """Scatter of columns that move, whose factor is the centred columns themselves: rows are not orthogonal.
 
-    ``Y`` is ``X1'``; ``inverse`` is ``(r I + X2 X2')^-1`` on the centred vectors.
+    ``Y`` is ``X1'``; ``leverages`` are ``x'(r I + X2 X2')^-1 x`` of each column x of the rest.
     """
 
     Y: Array
-    inverse: Array
+    leverages: Array
     rest_prior: RestPrior
 
     @classmethod
-    def of(cls, X1: Array, X2: Array, inverse: Array | None, prior: RestPrior) -> RowScatter:
+    def of(cls, X1: Array, columns: Columns, prior: RestPrior) -> RowScatter:
         """Return the scatter of the columns of the block, centred, and those of the rest."""
-        inverse = row_inverse(X2, prior.ridge) if inverse is None else inverse
-        X2 = np.asfortranarray(X2)
-        return cls(len(X1) - 1, X1.T @ X1, X2 - X2.mean(axis=0), np.ascontiguousarray(X1.T), inverse, prior)
+        X2, kept = np.asfortranarray(columns.X2), columns.leverages
+        kept = leverages(row_inverse(X2, prior.ridge), X2) if kept is None else kept
+        return cls(len(X1) - 1, X1.T @ X1, X2 - X2.mean(axis=0), np.ascontiguousarray(X1.T), kept, prior)
 
     @cached_property
     def S12(self) -> Array:
@@ -332,5 +429,5 @@ class RowScatter(Factored):
 
     @cached_property
     def inverse_diagonal(self) -> Array:
-        """Diagonal of the inverse of ``S22 + r I``: ``(1 - x'(r I + X2 X2')^-1 x) / r`` of each column x."""
-        return (1.0 - np.einsum("ij,ij->j", self.inverse @ self.F, self.F)) / self.rest_prior.ridge
+        """Diagonal of the inverse of ``S22 + r I``: ``(1 - leverage) / r`` of each column."""
+        return (1.0 - self.leverages) / self.rest_prior.ridge

@@ -21,7 +21,6 @@ Levels are given as in :mod:`markovblanket.model.copula._cut_points`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -30,14 +29,15 @@ from numba import njit
 
 from markovblanket.contracts import Array
 from markovblanket.model._column_regression import WITH_QUERY, WITHOUT_QUERY, Law, slab_of
-from markovblanket.model.copula._margins import Margin
+from markovblanket.model.copula import _unit_scale
+from markovblanket.model.copula._margins import Moving, length, product
 from markovblanket.variates import truncated_normal
 
 Indices = npt.NDArray[np.intp]
 # The more levels, the more a column tells of its cells, and the smaller is the chance that a move is accepted.
 MOST_LEVELS = 6
-# So many columns are moved in a sweep, chosen at random.
-MOST_COLUMNS = 8
+# Columns are moved in so many rounds in a sweep, but at most so many times in all.
+ROUNDS, MOST_MOVES = 4, 6
 # First interval of a slice step, in log c and in log g, and the largest number of intervals.
 WIDTH, MOST_STEPS = 0.7, 16
 # From there on the tail of the normal distribution is computed by its asymptotic series.
@@ -45,15 +45,16 @@ FAR = 25.0
 
 
 class Rows(NamedTuple):
-    """Columns of the block, and the rows of the precision matrix that belong to them.
+    """Columns of the block, and the rows of the precision matrix that belong to them; all change in place.
 
-    ``X1`` are the columns, ``linear`` is ``X2 W21``, both n x P; ``V`` is ``W12 F'``, with ``F'F`` the scatter of
-    X2. Columns of ``W12`` without a nonzero entry may be left out.
+    ``X1`` are the columns, ``linear`` is ``X2 W21``, both n x P; ``U`` is the inverse of ``W11``, and ``V`` is
+    ``W12 F'``, with ``F'F`` the scatter of X2. Columns of ``W12`` without a nonzero entry may be left out.
     """
 
     X1: Array
     linear: Array
     W11: Array
+    U: Array
     W12: Array
     V: Array
 
@@ -73,51 +74,124 @@ class Row(NamedTuple):
     signal: float
 
 
-def move_some(
-    rng: np.random.Generator, rows: Rows, margins: Mapping[int, Margin], law: Law, outside: Array
-) -> Rows:
-    """Move the scales of some columns with few levels, given by their margins; ``outside`` as in :class:`Law`."""
-    few = [i for i, margin in margins.items() if 2 <= len(margin.edges) - 1 <= MOST_LEVELS]
-    moved = Rows(*(array.copy() for array in rows)) if few else rows
-    for i in rng.permutation(few)[:MOST_COLUMNS].tolist():
-        move_row(rng, moved, i, margins[i], law, outside)
-    return moved
+@njit(cache=True, nogil=True)
+def move_some(rng: np.random.Generator, rows: Rows, moving: Moving, law: Law, outside: Array) -> None:
+    """Move the scales of some columns with few levels, in place, in rounds of random order.
+
+    ``moving`` are the margins of the columns that move; ``outside`` are the relative precisions of the variables
+    outside the block, as in :class:`Law`.
+    """
+    few = with_few_levels(moving)
+    for moved in range(0, min(ROUNDS * len(few), MOST_MOVES), max(len(few), 1)):
+        rng.shuffle(few)
+        for m in few[: MOST_MOVES - moved]:
+            cells = moving.rows[moving.first_row[m] : moving.first_row[m + 1]]
+            edges = moving.edges[moving.first_edge[m] : moving.first_edge[m + 1]]
+            move_row(rng, rows, moving.places[m], cells, edges, moving.unit[m], law, outside)
 
 
-def move_row(rng: np.random.Generator, rows: Rows, i: int, margin: Margin, law: Law, outside: Array) -> None:
+@njit(cache=True, nogil=True)
+def with_few_levels(moving: Moving) -> Indices:
+    """Return which of the margins have at least two levels, and at most :data:`MOST_LEVELS`."""
+    few, count = np.empty(len(moving.places), np.intp), 0
+    for m in range(len(moving.places)):
+        if 2 <= moving.first_edge[m + 1] - moving.first_edge[m] - 1 <= MOST_LEVELS:
+            few[count] = m
+            count += 1
+    return few[:count]
+
+
+@njit(cache=True, nogil=True)
+def move_row(
+    rng: np.random.Generator,
+    rows: Rows,
+    i: int,
+    cells: Indices,
+    edges: Indices,
+    unit: bool,
+    law: Law,
+    outside: Array,
+) -> None:
     """Move the scale of row i and the cells of its column, in place."""
-    X1, linear, W11, W12, V = rows
-    w, s = W11[i].copy(), W12[i]
-    w[i] = 0.0
-    m = -(X1 @ w + linear[:, i])
-    m -= m.mean()
-    row = row_of(rows, i, w, m, law, outside)
-    c, pivot, x = move(rng, X1[:, i].copy(), m, margin.rows, margin.edges, row)
-    W11[i], W11[:, i] = c * w, c * w
-    W11[i, i] = pivot + c * c * row.explained
-    W12[i], V[i], linear[:, i] = c * s, c * V[i], c * linear[:, i]
-    x -= x.mean()
-    X1[:, i] = x / np.sqrt(np.mean(x * x)) if margin.unit else x
+    x, m = rows.X1[:, i].copy(), linear_term(rows, i)
+    row = row_of(rows, i, m, law, outside)
+    n, size, weight = len(x), length(x), 0.0
+    if unit:
+        r, weight = _unit_scale.release(rng, n, rows.W11[i, i], -product(x, m) / size)
+        x *= r / size
+    c, pivot, x = move(rng, x, m, cells, edges, row)
+    x, A = x - x.mean(), pivot + c * c * row.explained
+    if unit:
+        r = length(x)
+        if not _unit_scale.accepted(rng, _unit_scale.log_weight(n, A, -c * product(x, m) / r, r) - weight):
+            return
+        x *= math.sqrt(n) / r
+    put_row(rows, i, c, pivot, row.explained)
+    rows.X1[:, i] = x
 
 
-def row_of(rows: Rows, i: int, w: Array, m: Array, law: Law, outside: Array) -> Row:
-    """Return what the density of the scale of row i depends on; w is the row without its diagonal entry."""
-    u, s = np.linalg.solve(rows.W11, np.eye(len(w))[i]), rows.W12[i]
-    pivot, c = 1.0 / u[i], u / u[i]
-    z, zF = c @ rows.W12, c @ rows.V
-    of_row = law.slab[WITH_QUERY if i < law.p else WITHOUT_QUERY] * law.precision[i] * outside
-    penalty = sum(w[k] ** 2 / slab_of(i, k, law) for k in np.flatnonzero(w).tolist()) + float(
-        np.sum(s * s / of_row)
-    )
-    return Row(
-        n=law.n,
-        pivot=pivot,
-        entries=float(np.count_nonzero(w) + np.count_nonzero(s)),
-        explained=max(rows.W11[i, i] - pivot, 0.0),
-        outside=float(z @ z + zF @ zF),
-        penalty=float(penalty),
-        signal=float(m @ m),
-    )
+@njit(cache=True, nogil=True)
+def linear_term(rows: Rows, i: int) -> Array:
+    """Return ``m = -(X_-i w + X2 s)`` of row i, centred."""
+    m = -rows.linear[:, i]
+    for k in range(len(rows.W11)):
+        if k != i and rows.W11[i, k] != 0.0:
+            for r in range(len(m)):
+                m[r] -= rows.W11[i, k] * rows.X1[r, k]
+    return m - m.mean()
+
+
+@njit(cache=True, nogil=True)
+def row_of(rows: Rows, i: int, m: Array, law: Law, outside: Array) -> Row:
+    """Return what the density of the scale of row i depends on."""
+    entries, penalty, pivot, signal = 0.0, 0.0, 1.0 / rows.U[i, i], 0.0
+    for k in range(len(rows.W11)):
+        if k != i and rows.W11[i, k] != 0.0:
+            entries += 1.0
+            penalty += rows.W11[i, k] ** 2 / slab_of(i, k, law)
+    slab = law.slab[WITH_QUERY if i < law.p else WITHOUT_QUERY] * law.precision[i]
+    for k in range(rows.W12.shape[1]):
+        if rows.W12[i, k] != 0.0:
+            entries += 1.0
+            penalty += rows.W12[i, k] ** 2 / (slab * outside[k])
+    for r in range(len(m)):
+        signal += m[r] * m[r]
+    beyond = square_of_combination(rows, i, rows.W12) + square_of_combination(rows, i, rows.V)
+    return Row(law.n, pivot, entries, max(rows.W11[i, i] - pivot, 0.0), beyond, penalty, signal)
+
+
+@njit(cache=True, nogil=True)
+def square_of_combination(rows: Rows, i: int, M: Array) -> float:
+    """Return ``|c'M|^2`` with ``c = U e_i / u_ii``, which is 1 at i and ``-Mw`` elsewhere."""
+    z, total = np.zeros(M.shape[1]), 0.0
+    for a in range(len(M)):
+        size = rows.U[i, a] / rows.U[i, i]
+        for k in range(len(z)):
+            z[k] += size * M[a, k]
+    for k in range(len(z)):
+        total += z[k] * z[k]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def put_row(rows: Rows, i: int, c: float, pivot: float, explained: float) -> None:
+    """Multiply row i by c, with the new pivot, and bring the inverse up to date: ``U = [M] + c c'/g``."""
+    _, linear, W11, U, W12, V = rows
+    old, per_u = U[i].copy(), 1.0 / U[i, i]
+    for a in range(len(U)):
+        into = (1.0 if a == i else c * old[a] * per_u) / pivot
+        for k in range(len(U)):
+            U[a, k] += into * (1.0 if k == i else c * old[k] * per_u) - old[a] * old[k] * per_u
+        if a != i:
+            W11[i, a] *= c
+            W11[a, i] = W11[i, a]
+    for a in range(len(U)):  # exactly, because M has zeros there
+        U[i, a] = (1.0 if a == i else c * old[a] * per_u) / pivot
+        U[a, i] = U[i, a]
+    W11[i, i] = pivot + c * c * explained
+    W12[i] *= c
+    V[i] *= c
+    linear[:, i] *= c
 
 
 @njit(cache=True, nogil=True)

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 # Multiplications per sweep for columns of the rest, a column taking four times n^2; but one column in so many at
-# least is drawn in every sweep, those with an edge apart.
+# least is drawn in every sweep.
 MOST_MULTIPLICATIONS, LEAST_SHARE = 4_000_000, 50
 # The inverse that is kept up to date by steps of rank one is computed anew once in so many sweeps, for accuracy.
 SWEEPS_PER_INVERSE = 50
@@ -116,7 +116,7 @@ class Copula:
     def refresh_query(self, rng: np.random.Generator, X1: Array, linear: Array, W11: Array) -> Array:
         """Draw the moving columns of X1, whose rows have precision ``W11`` and linear terms ``X2 W21``."""
         X1 = X1.copy()
-        _margins.draw(rng, X1, np.ascontiguousarray(linear), np.ascontiguousarray(W11), self._moving_query)
+        _margins.draw(rng, X1, np.ascontiguousarray(linear), np.ascontiguousarray(W11), self.moving_query)
         return X1
 
     def query_scatter(self, X1: Array) -> Array:
@@ -150,34 +150,39 @@ class Copula:
         """Return the scatter of the current columns; what fixed ones contribute is computed once, if it helps."""
         X1 = centred(columns.X1)
         if self.rest and self.integrates_out_rest:
-            return RowScatter.of(X1, columns.X2, columns.inverse, self.rest_prior)
+            return RowScatter.of(X1, columns, self.rest_prior)
         X_J = centred(columns.X2[:, self.J])
         F, basis = self._fixed.factor(X_J)
         return MovingScatter(len(X1) - 1, X1.T @ X1, F, X1.T @ basis, self._fixed, X_J)
 
     def moving(self, columns: Columns) -> Array:
         """Return the columns that move, those of the query first."""
-        return np.hstack([columns.X1[:, list(self.query)], columns.X2[:, self.J]])
+        return np.vstack([columns.X1.T[list(self.query)], columns.X2.T[self.J]]).T  # whole columns are copied
 
     def _refresh_integrated(
         self, rng: np.random.Generator, columns: Columns, fit: Array, state: ChainState
     ) -> Columns:
         """Draw some columns of the rest with ``W22.1`` integrated out."""
-        X2T, inverse = columns.X2.T.copy(order="C"), columns.inverse
-        anew = rng.random() * SWEEPS_PER_INVERSE < 1.0 or inverse is None
-        inverse = row_inverse(columns.X2, self.rest_prior.ridge) if anew or inverse is None else inverse.copy()
-        rest = _rest_columns.Rest(X2T, inverse, np.ascontiguousarray(fit).copy(), self._degrees)
+        X2, inverse, leverages = columns.X2, columns.inverse, columns.leverages
+        if inverse is None or leverages is None or rng.random() * SWEEPS_PER_INVERSE < 1.0:
+            inverse = row_inverse(X2, self.rest_prior.ridge)
+            leverages = _rest_columns.leverages(inverse, X2)
         U, chosen = np.linalg.inv(state.W11), self._chosen(rng, state.W12)
+        rest = _rest_columns.Rest.of(X2, inverse, fit, self._degrees, len(chosen))
         _rest_columns.draw(rng, rest, columns.X1, state.W12, U, self._moving_rest, chosen)
-        return Columns(columns.X1, X2T.T, inverse)
+        leverages = _rest_columns.changed_leverages(leverages, rest, self.J[chosen])
+        return Columns(columns.X1, rest.X2T.T, rest.inverse, leverages)
 
     def _chosen(self, rng: np.random.Generator, W12: Array) -> Indices:
-        """Draw which moving columns of the rest a sweep redraws: those with an edge first, then any others."""
+        """Draw which moving columns of the rest a sweep redraws: at first, up to half of them, some with an edge.
+
+        Both kinds are drawn in any sweep, so that none stays as it is however many edges there are.
+        """
         d, n = len(self.rest), len(self.X2)
         most = max(MOST_MULTIPLICATIONS // (4 * n * n), -(-d // LEAST_SHARE))
         order = rng.permutation(d)
-        without_edge = (W12[:, self.J[order]] == 0.0).all(axis=0)
-        return order[np.argsort(without_edge, kind="stable")][: max(most, 1)]
+        linked = order[np.any(W12 != 0.0, axis=0)[self.J[order]]][: (most + 1) // 2]
+        return np.concatenate([linked, order[~np.isin(order, linked)]])[:most]
 
     def _refresh_rest(self, rng: np.random.Generator, X1: Array, X_J: Array, M: Array, state: ChainState) -> Array:
         """Draw columns J of the rest: precision ``W22_JJ``, linear terms ``X1 W12_J + X_K W22_KJ``."""
@@ -214,7 +219,8 @@ class Copula:
         return n < 2 * q if self.collapsed is None else self.collapsed
 
     @cached_property
-    def _moving_query(self) -> Moving:
+    def moving_query(self) -> Moving:
+        """Margins of the moving columns of the query."""
         return Moving.of(self.query)
 
     @cached_property
