@@ -15,7 +15,7 @@ from markovblanket.chains.run import Schedule, require_count
 from markovblanket.chains.snapshots import Saver
 from markovblanket.chains.stores import Keep, KeepDraws, KeepSummary
 from markovblanket.chains.streaming import can_grow
-from markovblanket.chains.zarr_store import KeepOnDisk
+from markovblanket.chains.zarr_store import KeepOnDisk, checksums_of
 from markovblanket.contracts import Array
 from markovblanket.posterior import storage
 from markovblanket.posterior.observed import Observed, name_averages, name_axes, name_streams
@@ -79,12 +79,15 @@ class Keeping:
         settings: Mapping[str, Any],
     ) -> Posterior:
         """The posterior of what the chains have kept, with named axes; on disk, it is also saved."""
+        arrays = dict(arrays)
+        checksums = checksums_of(arrays)
         (draws, effort), streams = name_axes(arrays, query, rest), name_streams(arrays)
         averages = name_averages(arrays, query, rest)
         posterior = Posterior(draws, effort, observed, settings, streams, averages)
         if self.kept != "disk":
             return posterior
-        return replace(posterior, draws=storage.complete(Path(self.asked), posterior.datasets(), settings))
+        draws = storage.complete(Path(self.asked), posterior.datasets(), settings, checksums)
+        return replace(posterior, draws=draws)
 
 
 def decide(

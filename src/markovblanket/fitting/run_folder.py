@@ -8,7 +8,6 @@ copied and shared, the plan has a checksum, and every snapshot the identity of i
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,10 +17,13 @@ from typing import Any
 from markovblanket._files import (
     DRAFTS,
     LOCK,
+    OWNER,
     DamagedError,
     is_running,
     locked,
-    seal,
+    owner_of,
+    plain_files,
+    read_json,
     sha256_of_text,
     write_text,
 )
@@ -49,8 +51,10 @@ class RunFolder:
     @classmethod
     def at(cls, path: str | Path) -> RunFolder:
         """The run in that folder, or in the ``checkpoint`` inside an output folder of the command line."""
-        inside = cls(Path(path) / CHECKPOINT)
-        return inside if inside.plan_file.is_file() else cls(Path(path))
+        inside = Path(path) / CHECKPOINT
+        if inside.is_symlink():
+            raise DamagedError(f"{inside} is a link: only plain files and folders are read; name where it leads")
+        return cls(inside) if cls(inside).plan_file.is_file() else cls(Path(path))
 
     # Paths ------------------------------------------------------------------------------------------------
 
@@ -66,8 +70,8 @@ class RunFolder:
 
     @property
     def table(self) -> Path:
-        """The path of the copy of the table, a zarr group with a checksum."""
-        return self.path / "table.zarr"
+        """The path of the copy of the table, which carries the identity of the run."""
+        return self.path / "table.npz"
 
     @property
     def matrix(self) -> Path:
@@ -85,10 +89,8 @@ class RunFolder:
         """The plan of the run, checked; None if no run was begun here."""
         if not self.plan_file.is_file():
             return None
-        try:
-            plan = json.loads(self.plan_file.read_text(encoding="utf-8"))
-        except (json.JSONDecodeError, UnicodeDecodeError) as broken:
-            raise DamagedError(f"{self.plan_file} is damaged: {broken}") from None
+        plain_files(self.path)
+        plan = read_json(self.plan_file)
         found = plan.pop("format", None) if isinstance(plan, dict) else None
         if found != FORMAT:
             raise ValueError(
@@ -117,26 +119,19 @@ class RunFolder:
             f"{self.path}: a scan, {done:,} of {wanted:,} fits done; if it has stopped, the same call continues it"
         )
 
-    def begin(self, plan: Mapping[str, Any], write_data: Callable[[RunFolder], None]) -> Saver:
+    def begin(self, plan: Mapping[str, Any], write_data: Callable[[RunFolder, str], None]) -> Saver:
         """Begin a run here, or resume the same run, and return what saves its chains; another run is refused.
 
         The data are written before the plan, so that a folder with a plan is complete.
         """
         begun, plan = self.plan(), _as_json(plan)
         if begun is None:
-            self._write_data(write_data)
+            self.matrix.unlink(missing_ok=True)  # of an unfinished start
+            write_data(self, data_mark(plan))
         else:
             _refuse_other(self.path, begun, plan)
         self._write_plan(plan)
         return self.saver(plan)
-
-    def _write_data(self, write_data: Callable[[RunFolder], None]) -> None:
-        """Write the copy of the data, in place of any that an unfinished start left behind."""
-        shutil.rmtree(self.table, ignore_errors=True)
-        self.matrix.unlink(missing_ok=True)
-        write_data(self)
-        if self.table.exists():  # a scan has none
-            seal(self.table)
 
     def _write_plan(self, plan: Plan) -> None:
         """Write the plan with its format and checksum."""
@@ -152,7 +147,7 @@ class RunFolder:
 
     def saver(self, plan: Plan) -> Saver:
         """What reads the snapshots of a plan's run, and writes them while this process has the lock."""
-        owner = (self.path / LOCK).read_text(encoding="utf-8").strip() if self.is_running else None
+        owner = owner_of(self.path) if self.is_running else None
         return Saver(self.path, SECONDS_BETWEEN_SNAPSHOTS, owner, identity(plan))
 
     @contextmanager
@@ -175,7 +170,7 @@ class RunFolder:
             return
         # A run that was stopped before it had a plan leaves only these.
         drafts = {draft.name for draft in self.path.glob(DRAFTS)}
-        ours = {LOCK, self.table.name, self.matrix.name, self.question_file.name, *drafts}
+        ours = {LOCK, OWNER, self.table.name, self.matrix.name, self.question_file.name, *drafts}
         if not self.path.is_dir() or not {entry.name for entry in self.path.iterdir()} <= ours:
             raise FileExistsError(f"{self.path} exists and has no checkpoint; choose another folder")
 
@@ -199,6 +194,11 @@ def identity(plan: Plan) -> str:
     """
     free = {*MAY_DIFFER, "keep.asked", "draws"}
     return sha256_of_text(repr(sorted((name, value) for name, value in _flat(plan).items() if name not in free)))
+
+
+def data_mark(plan: Plan) -> str:
+    """What the copy of the data of a run carries."""
+    return f"{identity(plan)} data"
 
 
 # Comparing plans --------------------------------------------------------------------------------------------

@@ -292,7 +292,7 @@ def _opened(
         yield seeds, [None] * len(sets)
         return
     with RunFolder(Path(out)).held() as folder:
-        saver = folder.begin(_plan(fits, sets, sequence), lambda folder: None)
+        saver = folder.begin(_plan(fits, sets, sequence), lambda folder, mark: None)
         folder.fits.mkdir(exist_ok=True)
         yield seeds, [FitFile(folder.fits / f"{k}.npz", f"{saver.identity} fit {k}") for k in range(len(sets))]
 

@@ -155,9 +155,9 @@ class Task:
         keep = self.keeping.settings_in(folder.path)
         return {**names, **self._settings, "keep": keep, "named": named, "scouting": scouting}
 
-    def write_data(self, folder: RunFolder) -> None:
+    def write_data(self, folder: RunFolder, mark: str) -> None:
         """Write the data to the folder of the run, so that it can be resumed without the table."""
-        data.write(self.data, folder)
+        data.write(self.data, folder, mark)
 
     @classmethod
     def read(cls, folder: RunFolder) -> Task:
