@@ -215,7 +215,7 @@ def crc32_text(checksum: int) -> str:
     """A CRC-32 as a seal records it.
 
     >>> crc32_text(zlib.crc32(b"draws"))
-    'crc32 8dfeee9e'
+    'crc32 8bc12027'
     """
     return f"crc32 {checksum:08x}"
 
@@ -242,7 +242,7 @@ def locked(folder: Path) -> Iterator[str]:
     """Hold the lock of a folder, so that no other process runs there; yields the name of its owner."""
     with _lock_file(folder, os.O_RDWR | os.O_CREAT) as file:
         _take(file, folder)
-        if fcntl is None:  # Windows renames no folder in which a file is open
+        if not _has_locks():  # Windows renames no folder in which a file is open
             file.close()
         owner = f"{os.getpid()} on {platform.node()}"
         write_text(folder / OWNER, f"{owner}\n")
@@ -289,6 +289,11 @@ def _lock_file(folder: Path, flags: int) -> IO[str]:
     if os.path.lexists(folder / LOCK):
         require_plain(folder / LOCK)
     return os.fdopen(os.open(folder / LOCK, flags | WARY, 0o666), "r")
+
+
+def _has_locks() -> bool:
+    """Whether Python has locks on this platform."""
+    return fcntl is not None
 
 
 def _flock(file: IO[str]) -> bool | None:

@@ -146,8 +146,10 @@ def _warm_chain(
     """Return a chain after its warm-up, or its scouting; with ``watch``, it has the moments of the second half."""
     tick, save = board.ticker(number, 0 if phase == SCOUTING else board.scouting), saving(saver, number, phase)
     with one_thread, between_sweeps() as act_on_signals:
-        last = save.last()
-        chain = _started(seed, sampler, sweeps, watch) if last is None else Chain.unpack(last)
+        chain = _started(seed, sampler, sweeps, watch)
+        if (last := save.last()) is not None:
+            with save.reading():
+                chain = Chain.unpack(last).like(chain)
         for chain in _warm_up(chain, sampler, sweeps):  # noqa: B020
             if chain.moments is not None and 2 * chain.count > sweeps:
                 chain.moments.add(sampler.partial_correlations(chain.state))
@@ -187,8 +189,9 @@ def _sample_chain(
 
     with one_thread, between_sweeps() as act_on_signals:
         if (last := save.last()) is not None:
-            chain = Chain.unpack(last)
-            store.unpack(still_kept(part("store", last), schedule))
+            with save.reading():
+                chain = Chain.unpack(last).like(chain)
+                store.unpack(still_kept(part("store", last), schedule))
         for chain, draw in _sample(chain, sampler, schedule):  # noqa: B020
             if draw is not None:
                 store.append(draw)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovblanket._files import DamagedError, OwnerCheck, require_plain, writing
+from markovblanket._files import DamagedError, OwnerCheck, require_plain, told_as_damage, writing
 from markovblanket.contracts import ChainState, Columns
 
 Record = dict[str, npt.NDArray[Any]]
@@ -159,6 +159,20 @@ def to_state(record: Record) -> ChainState:
     return ChainState(W11, W12, T, hyper, columns)
 
 
+def require_like(record: Mapping[str, npt.NDArray[Any]], known: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Refuse arrays that are not those of a known record in name, type and shape, or not finite.
+
+    Compiled code trusts shapes, and would read and write beside arrays that are smaller than it expects.
+    """
+    for name, array in known.items():
+        found = entry(record, name)
+        if (found.dtype, found.shape) != (array.dtype, array.shape):
+            raise ValueError(f"{name} is an array of type {found.dtype} and shape {found.shape}")
+    for name, array in record.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise ValueError(f"{name} holds numbers that are not finite")
+
+
 # When to save -------------------------------------------------------------------------------------------------
 
 
@@ -220,6 +234,10 @@ class Saving:
         """The last snapshot, if there is one."""
         return read_marked(self.path, self.mark)
 
+    def reading(self) -> AbstractContextManager[None]:
+        """A context in which the last snapshot is taken apart; what does not fit together is told as damage."""
+        return told_as_damage(self.path)
+
     def __call__(self, record: Callable[[], Record], now: bool = False) -> None:
         """Write a snapshot, between sweeps, if it is time for one or ``now``."""
         if self.owner_check is not None:
@@ -244,6 +262,10 @@ class Silent:
 
     def last(self) -> None:
         """None: there is no snapshot."""
+
+    def reading(self) -> AbstractContextManager[None]:
+        """A context that does nothing, as there is no snapshot."""
+        return nullcontext()
 
     def __call__(self, record: Callable[[], Record], now: bool = False) -> None:
         """Write nothing: a run without snapshots goes on."""

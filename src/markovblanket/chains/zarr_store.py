@@ -80,7 +80,9 @@ class DiskStore:
     @property
     def _blocks(self) -> int:
         """The number of blocks that are not written again: the last one may be incomplete in a finished chain."""
-        return math.ceil(self.filled / self.size) if self.filled == self.summary.draws else self.filled // self.size
+        return (
+            math.ceil(self.filled / self.size) if self.filled == self.summary.draws else self.filled // self.size
+        )
 
     def _require_blocks(self) -> None:
         """Refuse to go on if a block is gone, or is not what was written."""
@@ -162,7 +164,7 @@ def _draws_per_block(draws: int, numbers: int) -> int:
 
 
 def _create(path: Path, shapes: Mapping[str, tuple[int, ...]], size: tuple[int, int]) -> None:
-    """Make arrays (chain, draw, ...) of these shapes, their axes named for xarray, in a folder that appears whole."""
+    """Make arrays (chain, draw, ...) of these shapes, axes named for xarray; the folder appears whole."""
     shutil.rmtree(draft(path), ignore_errors=True)
     zarr_format.create_group(draft(path), ATTRIBUTES)
     block = _draws_per_block(size[1], int(np.prod(shapes[SINGLE])))
@@ -202,6 +204,8 @@ def checksums_of(arrays: dict[str, npt.NDArray[Any]]) -> dict[str, dict[str, str
     for name in [name for name in arrays if name.startswith(CHECKSUM_PREFIX)]:
         quantity, numbers = name.removeprefix(CHECKSUM_PREFIX), arrays.pop(name)
         axes = len(AXES.get(quantity, ()))
-        places = np.ndindex(*numbers.shape)
-        found[quantity] = {_block_name(*place, axes): crc32_text(int(numbers[place])) for place in places}
+        found[quantity] = {
+            _block_name(chain, number, axes): crc32_text(int(numbers[chain, number]))
+            for chain, number in np.ndindex(*numbers.shape)
+        }
     return found

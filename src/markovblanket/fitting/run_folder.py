@@ -29,17 +29,44 @@ from markovblanket._files import (
 )
 from markovblanket.chains.snapshots import Saver
 from markovblanket.chains.streaming import can_grow
+from markovblanket.posterior import recorded
+from markovblanket.posterior.recorded import SETTINGS, Schema
 from markovblanket.posterior.storage import plain
 
 Plan = dict[str, Any]
 
 # The format that this version reads and writes; folders of other formats are refused.
-FORMAT = 4
+FORMAT = 5
 SECONDS_BETWEEN_SNAPSHOTS = 10.0
 # The name of a run's folder inside the output folder of the command line.
 CHECKPOINT = "checkpoint"
 # Settings that may differ when a run is resumed: text that follows from the rest, and versions of other packages.
-MAY_DIFFER = ("keep.why", "versions.numpy", "versions.scipy", "versions.python")
+MAY_DIFFER = ("grown", "keep.why", "versions.numpy", "versions.scipy", "versions.python")
+# A run has at most so many chains, and a scan at most so many fits.
+MOST_CHAINS, MOST_FITS = 2**16, 2**31
+# What the plans of all runs have, and what else those of a single run and of a scan have.
+COMMON: Schema = {
+    **{name: SETTINGS[name] for name in ("data", "margins", "prior", "solver", "versions")},
+    **{name: SETTINGS[name] for name in ("warmup", "draws", "thin", "seed")},
+    "chains": recorded.whole(1, MOST_CHAINS),
+    "variables": recorded.TEXT,
+    "grown": recorded.COUNTS,
+}
+ONE_RUN: Schema = {
+    **COMMON,
+    "query": recorded.NAMES,
+    "kinds": recorded.ANYTHING,
+    "keep": {"asked": recorded.TEXT, "kept": recorded.one_of("draws", "summary", "disk"), "why": recorded.TEXT},
+    "candidates": {"asked": recorded.either(recorded.one_of("auto"), recorded.whole())},
+    "named": recorded.either(recorded.NOTHING, recorded.PAIRS),
+    "scouting": recorded.whole(),
+}
+SCAN: Schema = {
+    **COMMON,
+    "queries": recorded.TEXT,
+    "scan": recorded.whole(1, MOST_FITS),
+    "keep": {"kept": recorded.one_of("scan")},
+}
 
 
 @dataclass(frozen=True)
@@ -99,7 +126,8 @@ class RunFolder:
             )
         if plan.pop("sha256", None) != _digest(plan):
             raise DamagedError(f"{self.plan_file} is damaged: its checksum does not match")
-        return plan
+        recorded.require(plan, SCAN if "scan" in plan else ONE_RUN, self.plan_file)
+        return dict(plan)
 
     def plan_of_one_run(self) -> Plan:
         """The plan of a single run; refuses a folder without a plan, and the folder of a scan."""
@@ -122,7 +150,8 @@ class RunFolder:
     def begin(self, plan: Mapping[str, Any], write_data: Callable[[RunFolder, str], None]) -> Saver:
         """Begin a run here, or resume the same run, and return what saves its chains; another run is refused.
 
-        The data are written before the plan, so that a folder with a plan is complete.
+        The data are written before the plan, so that a folder with a plan is complete. Of a run that is extended,
+        the plan records the earlier numbers of draws.
         """
         begun, plan = self.plan(), _as_json(plan)
         if begun is None:
@@ -130,6 +159,7 @@ class RunFolder:
             write_data(self, data_mark(plan))
         else:
             _refuse_other(self.path, begun, plan)
+            plan["grown"] = begun["grown"] + ([begun["draws"]] if begun["draws"] < plan["draws"] else [])
         self._write_plan(plan)
         return self.saver(plan)
 
@@ -137,6 +167,12 @@ class RunFolder:
         """Write the plan with its format and checksum."""
         whole = {"format": FORMAT, **plan, "sha256": _digest(plan)}
         write_text(self.plan_file, json.dumps(whole, indent=2) + "\n")
+
+    @property
+    def grown(self) -> tuple[int, ...]:
+        """The numbers of draws that the run had before it was extended."""
+        plan = self.plan()
+        return () if plan is None else tuple(plan["grown"])
 
     # The chains -------------------------------------------------------------------------------------------
 

@@ -314,7 +314,7 @@ def _plan(fits: Fits, sets: Sequence[tuple[Name, ...]], seeds: np.random.SeedSeq
         "scan": len(sets),
     }
     run_by = {"chains": fits.chains, "seed": str(seeds.entropy)}
-    return {**settings, **asdict(fits.schedule), **names, **run_by, "keep": {"kept": "scan"}}
+    return {**settings, **asdict(fits.schedule), **names, **run_by, "keep": {"kept": "scan"}, "grown": []}
 
 
 # The results ------------------------------------------------------------------------------------------

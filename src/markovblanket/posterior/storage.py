@@ -15,6 +15,7 @@ from markovblanket import _files
 from markovblanket._files import DamagedError
 from markovblanket.chains import zarr_format, zarr_store
 from markovblanket.chains.zarr_store import ATTRIBUTES
+from markovblanket.posterior import recorded
 
 SETTINGS = "settings.json"
 GROUPS = ("draws", "effort", "table", "latent")
@@ -58,15 +59,13 @@ def write_group(path: Path, group: xr.Dataset) -> None:
 
 
 def _to_zarr(path: Path, group: xr.Dataset, mode: Literal["w", "a"]) -> None:
-    """Write the arrays of a data set as :func:`zarr_format.require_group` takes them: all blocks, one compressor."""
+    """Write arrays as :func:`zarr_format.require_group` takes them: every block, one compressor."""
     import numcodecs
 
     options = {name: value for name, value in zarr_format.COMPRESSOR.items() if name != "id"}
     bare = group.drop_encoding()
     encoding = {str(name): {"compressors": [numcodecs.Blosc(**options)]} for name in bare.variables}
-    bare.to_zarr(
-        path, mode=mode, zarr_format=2, consolidated=True, encoding=encoding, write_empty_chunks=True
-    )
+    bare.to_zarr(path, mode=mode, zarr_format=2, consolidated=True, encoding=encoding, write_empty_chunks=True)
 
 
 def write_settings(folder: Path, settings: Mapping[str, Any], written: Mapping[str, str] | None = None) -> None:
@@ -209,6 +208,7 @@ def read(path: Path) -> tuple[dict[str, xr.Dataset], dict[str, Any]]:
     if absent := [name for name in GROUPS if not (path / f"{name}.zarr").is_dir()]:
         raise ValueError(f"{path} is not a whole saved posterior: {', '.join(absent)} missing")
     _files.check_seal(path)
+    recorded.require(settings, recorded.SETTINGS, path / SETTINGS, whole=False)
     groups = {name: read_group(path / f"{name}.zarr") for name in GROUPS[1:]}
     groups |= {name: read_group(path / f"{name}.zarr") for name in OPTIONAL if (path / f"{name}.zarr").is_dir()}
     kept = settings.get("keep", {}).get("kept")
