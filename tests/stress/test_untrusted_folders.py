@@ -186,7 +186,7 @@ def test_a_run_is_read_from_a_folder_that_cannot_be_written(folder, keep):
         for path in (folder, *folder.rglob("*")):
             path.chmod(path.stat().st_mode & ~0o222)
     try:
-        with pytest.raises(OSError, match="Read-only|Permission"):
+        with pytest.raises(OSError, match=r"Read-only|Permission"):
             (folder / "new").touch()
         same(whole, mb.load(folder / keep))
         assert mb.status(folder / keep).finished
@@ -279,7 +279,7 @@ def test_a_fault_in_a_plan_is_one_sentence(folder, name, value, message):
 @pytest.mark.parametrize("file", ["draws/plan.json", "saved/settings.json", "saved/seal.json"])
 def test_a_file_that_is_not_what_it_should_be_is_told_in_one_sentence(folder, file, text):
     (folder / file).write_text(text)
-    with pytest.raises(ValueError, match="damaged|another version") as told:
+    with pytest.raises(ValueError, match=r"damaged|another version") as told:
         mb.load((folder / file).parent)
     assert "\n" not in str(told.value)
 
