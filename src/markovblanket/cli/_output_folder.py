@@ -24,7 +24,8 @@ import click
 import networkx as nx
 import pandas as pd
 
-from markovblanket._files import swap, write_json, write_text, writing
+from markovblanket._files import flush, swap, write_json, write_text, writing
+from markovblanket.chains.processes import end_at_second, handle, require_addresses
 from markovblanket.cli._options import BadInput
 from markovblanket.posterior.posterior import Posterior
 
@@ -41,7 +42,8 @@ NEEDED_PACKAGES: dict[str, tuple[tuple[str, ...], str]] = {
 NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # A spreadsheet takes text that begins with these for a formula, unless this mark comes first.
 FORMULA_STARTS, FORMULA_MARK = ("=", "+", "-", "@", "\t", "\r", "\n"), "'"
-EXIT_TERMINATED = 128 + signal.SIGTERM
+# Signals that end a run: a wish to end, and a terminal that is gone.
+ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 # Folders that appear as a whole ------------------------------------------------------------------------------
@@ -68,6 +70,8 @@ def draft(
     """
     out = out.expanduser().resolve()
     refuse(out, files, force, what)
+    with told("nothing was written"):
+        require_addresses()
     # Missing parent folders are created at the end, so that a run that fails leaves none behind.
     near = next(folder for folder in out.parents if folder.exists())
     with told(after), aside(near, out.name) as folder, terminable():
@@ -76,6 +80,7 @@ def draft(
         yield new
         refuse(out, files, force, what)
         out.parent.mkdir(parents=True, exist_ok=True)
+        flush(new)
         swap(new, out, Path(folder, "old"))
 
 
@@ -126,16 +131,25 @@ def told(after: str) -> Iterator[None]:
         raise Failed(f"{lost}; {after}") from None
     except (OSError, MemoryError) as error:
         raise Failed(f"{str(error) or 'out of memory'}; {after}") from error
+    except RuntimeError as error:
+        if "can't start new thread" not in str(error):
+            raise
+        raise Failed(f"out of memory, or of processes: no thread can be started; {after}") from error
 
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Turn SIGTERM into an exception, so that unfinished files are removed before the process ends."""
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
+    """Turn SIGTERM and SIGHUP into an exception, so that unfinished files are removed before the process ends."""
+    heard = [number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN]  # nohup ignores one
+    before = {number: signal.getsignal(number) for number in heard}
+    for number in heard:
+        handle(number, lambda number, frame: sys.exit(128 + number))
+    end_at_second(signal.SIGINT, *heard)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def link(source: Path, target: Path) -> None:

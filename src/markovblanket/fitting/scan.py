@@ -20,7 +20,7 @@ import pandas as pd
 from markovblanket._determinism import checked_seed, one_thread
 from markovblanket._files import DamagedError, sha256_of_text
 from markovblanket.chains import snapshots
-from markovblanket.chains.processes import all_done, shipped
+from markovblanket.chains.processes import all_done, delayed, shipped
 from markovblanket.chains.progress import counted
 from markovblanket.chains.run import Schedule, require_count, require_jobs
 from markovblanket.chains.snapshots import Record
@@ -225,7 +225,7 @@ class Fits:
                 {k: record for k, file in enumerate(files) if file and (record := file.read()) is not None}
             )
             left = [k for k in range(len(sets)) if k not in done]
-            return [joblib.delayed(_numbered)(k, self, sets[k], seeds[k], files[k]) for k in left]
+            return [delayed(_numbered)(k, self, sets[k], seeds[k], files[k]) for k in left]
 
         with shipped(self), counted(len(sets), progress, "scan", "fits") as reach:
             done |= all_done(tasks, n_jobs, lambda count: reach(len(done) + count))
