@@ -15,6 +15,7 @@ import json
 import os
 import platform
 import secrets
+import shutil
 import stat
 import time
 import warnings
@@ -118,7 +119,11 @@ def flush(folder: Path) -> None:
 
 
 def swap(new: Path, path: Path, old: Path) -> None:
-    """Give a folder the name ``path`` by two renames; what was there comes back if the second one fails."""
+    """Give a folder the name ``path`` by two renames; what was there comes back if the second one fails.
+
+    Should the process be killed between them, :func:`restore` finds ``old``, whose folder is beside ``path`` and
+    has a name by :func:`aside`.
+    """
     try:
         if path.exists():
             path.rename(old)
@@ -128,6 +133,27 @@ def swap(new: Path, path: Path, old: Path) -> None:
             old.rename(path)
         raise
     flush_folder(path.parent)
+
+
+def aside(path: Path) -> str:
+    """How the names of temporary folders beside ``path`` begin, from and to which :func:`swap` renames."""
+    return f".{path.name}-"
+
+
+def left_aside(path: Path) -> Path | None:
+    """The folder that had the name ``path`` until a process was killed while it was replaced, if there is one."""
+    if os.path.lexists(path) or not path.parent.is_dir():
+        return None
+    found = [entry / "old" for entry in path.parent.iterdir() if entry.name.startswith(aside(path))]
+    return next((old for old in sorted(found) if old.is_dir() and not old.is_symlink()), None)
+
+
+def restore(path: Path) -> None:
+    """Give a folder its name again that a killed process was replacing."""
+    if (old := left_aside(path)) is not None:
+        old.rename(path)
+        flush_folder(path.parent)
+        shutil.rmtree(old.parent, ignore_errors=True)
 
 
 # Reading --------------------------------------------------------------------------------------------------

@@ -135,6 +135,6 @@ def _faults(found: Any, schema: Schema, before: str, whole: bool) -> Any:
             if whole and not (isinstance(rule, Rule) and rule.optional):
                 yield f"{before}{name} is missing"
         elif not isinstance(rule, Rule):
-            yield from _faults(found[name], rule, f"{before}{name}.", True)
+            yield from _faults(found[name], rule, f"{before}{name}.", whole)
         elif not rule.holds(found[name]):
             yield f"{before}{name} is {found[name]!r:.60}, and should be {rule.words}"

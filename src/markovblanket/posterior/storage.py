@@ -35,7 +35,7 @@ def write(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, A
     if path.exists() and not _is_ours(path):
         raise FileExistsError(f"{path} exists and is not a saved posterior alone; choose another name")
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as aside:
+    with tempfile.TemporaryDirectory(prefix=_files.aside(path), dir=path.parent) as aside:
         draft, old = Path(aside, "new"), Path(aside, "old")
         draft.mkdir()
         _write_groups(draft, groups)
@@ -197,6 +197,8 @@ def plain(value: Any) -> Any:
 def read(path: Path) -> tuple[dict[str, xr.Dataset], dict[str, Any]]:
     """Read the data sets and the settings of a saved posterior, checked against its seal."""
     if not (path / SETTINGS).is_file():
+        if old := _files.left_aside(path):
+            raise FileNotFoundError(f"{path} was being replaced when its process was killed: it is in {old}")
         raise FileNotFoundError(f"{path} is not a saved posterior: it has no {SETTINGS}")
     settings = _files.read_json(path / SETTINGS)
     found = settings.pop("format", None) if isinstance(settings, dict) else None
