@@ -12,25 +12,34 @@ from pathlib import Path
 
 
 def require_place() -> None:
-    """Name a temporary folder for compiled code if numba has no other place that it can write.
+    """Name a temporary folder for caches if the user has no place for them that can be written.
 
-    The folder is private and of a random name, since compiled code is executed. Worker processes share it.
+    Compiled code goes there, too, unless it can be kept beside the sources. The folder is private and of a random
+    name, since compiled code is executed. Worker processes share it.
     """
-    if "NUMBA_CACHE_DIR" in os.environ or any(_can_be_written(place) for place in _places()):
+    user = _user_cache()
+    if _can_be_written(user):
         return
     with suppress(OSError):  # no place at all: numba says so itself
         folder = tempfile.mkdtemp(prefix="markovblanket-")
         atexit.register(_remove, folder, os.getpid())
-        os.environ["NUMBA_CACHE_DIR"] = folder
-        if "numba" in sys.modules:  # it has read its settings already
-            sys.modules["numba"].config.CACHE_DIR = folder
+        for name in ("XDG_CACHE_HOME", "MPLCONFIGDIR"):  # of ArviZ and matplotlib, which fail or complain
+            os.environ[name] = folder
+        if not _can_be_written(Path(__file__).parent / "model" / "__pycache__"):
+            _use(folder)
 
 
-def _places() -> tuple[Path, Path]:
-    """Where numba looks for a place by itself: beside the sources, and in the user's cache."""
+def _use(folder: str) -> None:
+    """Have numba keep compiled code in a folder, unless another was named."""
+    folder = os.environ.setdefault("NUMBA_CACHE_DIR", folder)
+    if "numba" in sys.modules:  # it has read its settings already
+        sys.modules["numba"].config.CACHE_DIR = folder
+
+
+def _user_cache() -> Path:
+    """The folder for caches of the user."""
     caches = {"darwin": "~/Library/Caches", "win32": os.environ.get("LOCALAPPDATA", "~")}
-    user = os.environ.get("XDG_CACHE_HOME") or caches.get(sys.platform, "~/.cache")
-    return Path(__file__).parent / "model" / "__pycache__", Path(os.path.expanduser(user)) / "numba"
+    return Path(os.path.expanduser(os.environ.get("XDG_CACHE_HOME") or caches.get(sys.platform, "~/.cache")))
 
 
 def _can_be_written(place: Path) -> bool:

@@ -252,7 +252,7 @@ def write_graph(file: Path, graph: nx.Graph) -> None:
 
 
 def printable(graph: nx.Graph) -> nx.Graph:
-    """The graph with U+FFFD for characters that XML forbids, and more of them where two names would be the same."""
+    """The graph with U+FFFD for characters that XML forbids, and more of them where names would be the same."""
     names: dict[str, Any] = {}
     for name in sorted(graph, key=lambda name: NOT_IN_XML.search(str(name)) is not None):
         shown = NOT_IN_XML.sub(UNPRINTABLE, str(name))
