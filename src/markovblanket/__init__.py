@@ -21,5 +21,8 @@ from importlib import metadata
 
 import lazy_loader
 
+from markovblanket import _compiled
+
+_compiled.require_place()
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __version__ = metadata.version("markovblanket")

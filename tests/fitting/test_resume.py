@@ -127,7 +127,7 @@ def test_a_run_killed_in_every_stage_is_the_run_that_was_not(kind, keep, tmp_pat
     monkeypatch.setattr(run_folder, "SECONDS_BETWEEN_SNAPSHOTS", 0.0)
     monkeypatch.setattr(snapshots, "LEAST_INTERVAL_PER_SECOND_SPENT", 0.0)
     whole = fitted(kind, keep=tmp_path / "whole" if keep == "path" else keep, candidates=3)
-    options = {"keep": tmp_path / "draws" if keep == "path" else keep, "candidates": 3}
+    options = {"keep": tmp_path / "run" / "draws" if keep == "path" else keep, "candidates": 3}
     run, begin = tmp_path / "run", partial(fitted, kind, checkpoint=tmp_path / "run", **options)
     for number, (sampler, sweeps, reached) in enumerate(STAGES):
         child = in_a_child(
@@ -137,7 +137,7 @@ def test_a_run_killed_in_every_stage_is_the_run_that_was_not(kind, keep, tmp_pat
         assert child.exitcode == -signal.SIGKILL
         chains = mb.status(run).chains
         assert list(zip(chains["phase"], chains["sweeps"], strict=True)) == reached
-    for again in (resumed(run), loaded(run), begin(), *([mb.load(tmp_path / "draws")] if keep == "path" else [])):
+    for again in (resumed(run), loaded(run), begin(), *([mb.load(run / "draws")] if keep == "path" else [])):
         same(whole, again)
         assert again.settings["candidates"] == whole.settings["candidates"]
     assert 1 <= len(whole.settings["candidates"]["chosen"]) <= 3
@@ -452,7 +452,7 @@ def test_draws_on_disk_grow(tmp_path, monkeypatch):
     run, folder = tmp_path / "run", tmp_path / "draws"
     assert fitted(checkpoint=run, keep=folder).draws["W12"].encoding["chunks"][1] == 7
     for more in (80, 163):
-        grown, knew = resumed(run, draws=more), fitted(draws=more, keep=tmp_path / f"longer-{more}")
+        grown, knew = resumed(run, draws=more, keep=folder), fitted(draws=more, keep=tmp_path / f"longer-{more}")
         for posterior in (grown, mb.load(folder)):
             for name, array in knew.draws.variables.items():
                 np.testing.assert_array_equal(posterior.draws[name].values, array.values)
@@ -464,7 +464,7 @@ def test_draws_on_disk_grow(tmp_path, monkeypatch):
 def test_a_posterior_whose_draws_have_grown_since_is_saved_as_it_was(tmp_path):
     run, whole = tmp_path / "run", fitted(keep=tmp_path / "short")
     short = fitted(checkpoint=run, keep=tmp_path / "draws")
-    resumed(run, draws=80)
+    resumed(run, draws=80, keep=tmp_path / "draws")
     short.save(tmp_path / "saved")
     same(whole, mb.load(tmp_path / "saved"))
 
@@ -479,11 +479,11 @@ def test_draws_on_disk_that_stop_while_they_grow_go_on(tmp_path, monkeypatch, pl
     with monkeypatch.context() as patch:
         patch.setattr(place, Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            resumed(run, draws=80)
+            resumed(run, draws=80, keep=folder)
     with pytest.raises(FileNotFoundError, match=r"it has no settings\.json"):
         mb.load(folder)
     assert mb.status(run).chains["draws"].tolist() == [40, 40]
-    grown, whole = resumed(run, draws=80), fitted(draws=80)
+    grown, whole = resumed(run, draws=80, keep=folder), fitted(draws=80)
     np.testing.assert_array_equal(grown.draws["W11"], whole.draws["W11"])
     np.testing.assert_array_equal(grown.W12.values, whole.W12.values.astype(np.float32))
 
@@ -497,8 +497,10 @@ def test_draws_on_disk_are_found_from_anywhere_and_move_with_their_run(tmp_path,
     fitted(checkpoint="a/run", keep=Path("a/draws"))
     fitted(checkpoint="a/other", keep="a/other/draws")
     monkeypatch.chdir("elsewhere")
-    np.testing.assert_array_equal(loaded("../a/run").W12, whole.W12[:, :40].astype(np.float32))
-    np.testing.assert_array_equal(resumed("../a/run", draws=80).W12, whole.W12.astype(np.float32))
+    np.testing.assert_array_equal(loaded("../a/draws").W12, whole.W12[:, :40].astype(np.float32))
+    np.testing.assert_array_equal(
+        resumed("../a/run", draws=80, keep="../a/draws").W12, whole.W12.astype(np.float32)
+    )
     (tmp_path / "a" / "other").rename("moved")
     np.testing.assert_array_equal(resumed("moved", draws=80).W12, whole.W12.astype(np.float32))
     assert mb.load("moved/draws").settings["draws"] == 80
@@ -511,12 +513,12 @@ def test_draws_on_disk_that_are_gone_are_told(tmp_path, monkeypatch, draws):
     fitted(checkpoint=tmp_path / "run", keep=tmp_path / "draws")
     (tmp_path / "draws" / "draws.zarr" / "explained" / "1.3.0").unlink()
     with pytest.raises(DamagedError, match=r"explained/1\.3\.0 is damaged: it is not there"):
-        resumed(tmp_path / "run", draws=draws)
+        resumed(tmp_path / "run", draws=draws, keep=tmp_path / "draws")
     (tmp_path / "draws").rename(tmp_path / "gone")
     with pytest.raises(
         DamagedError, match=r"draws\.zarr is not there, but the draws of this run were; put it back"
     ):
-        resumed(tmp_path / "run", draws=draws)
+        resumed(tmp_path / "run", draws=draws, keep=tmp_path / "draws")
     assert not (tmp_path / "draws").exists()
 
 
@@ -525,7 +527,7 @@ def test_draws_on_disk_have_statistics_that_cannot_be_divided_anew(tmp_path):
     with pytest.raises(
         ValueError, match=r"on disk, with a summary, can only grow to at least twice its draws, here 80"
     ):
-        resumed(tmp_path / "run", draws=79)
+        resumed(tmp_path / "run", draws=79, keep=tmp_path / "draws")
 
 
 def test_a_folder_in_use_is_refused(run):

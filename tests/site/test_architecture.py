@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "markovblanket"
 LINT = "from importlinter.cli import lint_imports_command; lint_imports_command()"
-LIGHT = ("contracts", "_determinism", "_files", "variates", "priors", "solvers", "model", "chains")
+LIGHT = ("contracts", "_compiled", "_determinism", "_files", "variates", "priors", "solvers", "model", "chains")
 HEAVY = {"arviz", "jinja2", "matplotlib", "narwhals", "networkx", "pandas", "polars", "rich", "sklearn", "xarray"}
 
 

@@ -11,7 +11,13 @@ import joblib
 import numpy as np
 
 from markovblanket._determinism import one_thread
-from markovblanket.chains.processes import between_sweeps, persistently, shipped
+from markovblanket.chains.processes import (
+    between_sweeps,
+    delayed,
+    persistently,
+    require_addresses,
+    shipped,
+)
 from markovblanket.chains.progress import Board
 from markovblanket.chains.snapshots import Record, Saver, inside, part, saving
 from markovblanket.chains.stores import Chain, Keep, KeepDraws
@@ -146,8 +152,10 @@ def _warm_chain(
     """Return a chain after its warm-up, or its scouting; with ``watch``, it has the moments of the second half."""
     tick, save = board.ticker(number, 0 if phase == SCOUTING else board.scouting), saving(saver, number, phase)
     with one_thread, between_sweeps() as act_on_signals:
-        last = save.last()
-        chain = _started(seed, sampler, sweeps, watch) if last is None else Chain.unpack(last)
+        chain = _started(seed, sampler, sweeps, watch)
+        if (last := save.last()) is not None:
+            with save.reading():
+                chain = Chain.unpack(last).like(chain)
         for chain in _warm_up(chain, sampler, sweeps):  # noqa: B020
             if chain.moments is not None and 2 * chain.count > sweeps:
                 chain.moments.add(sampler.partial_correlations(chain.state))
@@ -187,8 +195,9 @@ def _sample_chain(
 
     with one_thread, between_sweeps() as act_on_signals:
         if (last := save.last()) is not None:
-            chain = Chain.unpack(last)
-            store.unpack(still_kept(part("store", last), schedule))
+            with save.reading():
+                chain = Chain.unpack(last).like(chain)
+                store.unpack(still_kept(part("store", last), schedule))
         for chain, draw in _sample(chain, sampler, schedule):  # noqa: B020
             if draw is not None:
                 store.append(draw)
@@ -226,6 +235,7 @@ def run(
     """
     require_count("chains", chains, 1)
     require_jobs(n_jobs)
+    require_addresses()
     sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
     sampler = Blanket(problem) if isinstance(problem, Problem) else problem
     keep = KeepDraws(schedule.draws) if keep is None else keep
@@ -276,9 +286,7 @@ def _scouted(
     """Return the positions that the scouting of all chains has chosen."""
     with shipped(scouting.sampler):
         chains = parallel(
-            joblib.delayed(_warm_chain)(
-                seed, scouting.sampler, scouting.sweeps, board, chain, True, saver, SCOUTING
-            )
+            delayed(_warm_chain)(seed, scouting.sampler, scouting.sweeps, board, chain, True, saver, SCOUTING)
             for chain, seed in enumerate(seeds)
         )
     return scouting.choose(Moments.pooled([chain.moments for chain in chains]))
@@ -296,13 +304,13 @@ def _sampled(
     """Return what is kept of all chains; all of them warm up before the first one samples."""
     with shipped(sampler):
         warm = parallel(
-            joblib.delayed(_warm_chain)(seed, sampler, schedule.warmup, board, chain, keep.watches, saver)
+            delayed(_warm_chain)(seed, sampler, schedule.warmup, board, chain, keep.watches, saver)
             for chain, seed in enumerate(seeds)
         )
         stores = keep.stores(warm)
         warm = [replace(one, moments=None) for one in warm]
         records = parallel(  # pop: the memory of a chain is freed when it is done
-            joblib.delayed(_sample_chain)(warm.pop(0), sampler, schedule, stores.pop(0), board, chain, saver)
+            delayed(_sample_chain)(warm.pop(0), sampler, schedule, stores.pop(0), board, chain, saver)
             for chain in range(len(seeds))
         )
     return keep.gather(records)

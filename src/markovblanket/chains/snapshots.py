@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovblanket._files import DamagedError, OwnerCheck, writing
+from markovblanket._files import DamagedError, OwnerCheck, require_plain, told_as_damage, writing
 from markovblanket.contracts import ChainState, Columns
 
 Record = dict[str, npt.NDArray[Any]]
@@ -29,6 +29,8 @@ Record = dict[str, npt.NDArray[Any]]
 LEAST_INTERVAL_PER_SECOND_SPENT = 20.0
 # Under this name a record says to what it belongs.
 MARK = "mark"
+# Booleans, numbers and text: the kinds of arrays in a record.
+KINDS = "biufU"
 # What a damaged archive makes of its readers: wrong marks, sizes, methods, checksums.
 DAMAGE = (
     *(zipfile.BadZipFile, struct.error, zlib.error),
@@ -45,12 +47,17 @@ def write(path: Path, record: Mapping[str, npt.NDArray[Any]]) -> None:
 def read(path: Path, wanted: Callable[[str], bool] = lambda name: True) -> Record | None:
     """Read a record, or the arrays of it that are wanted; None if the file does not exist."""
     try:
+        if require_plain(path):
+            raise DamagedError(f"{path} is a folder, and should be a file")
         with zipfile.ZipFile(path) as archive:
-            names = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
+            members = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
+            _require_as_written(archive.infolist(), path.stat().st_size)
             # Whole members, since only then zipfile looks at their checksums.
-            return {name: _array_in(archive.read(entry)) for name, entry in names.items() if wanted(name)}
+            return {name: _array_in(archive.read(entry)) for name, entry in members.items() if wanted(name)}
     except FileNotFoundError:
         return None
+    except DamagedError:
+        raise
     except DAMAGE as error:
         raise DamagedError(f"{path} is damaged: {error}") from None
 
@@ -70,9 +77,20 @@ def read_marked(path: Path, mark: str, wanted: Callable[[str], bool] = lambda na
     return {name: array for name, array in record.items() if name != MARK}
 
 
+def _require_as_written(members: list[zipfile.ZipInfo], size: int) -> None:
+    """Refuse members that are compressed, larger than their archive, or of the same name."""
+    if len({member.filename for member in members}) < len(members):
+        raise ValueError("two of its arrays have the same name")
+    if any(member.compress_type != zipfile.ZIP_STORED or member.file_size > size for member in members):
+        raise ValueError("an array in it is compressed")
+
+
 def _array_in(member: bytes) -> npt.NDArray[Any]:
-    """An array from bytes in NumPy's own format, which never holds pickles here."""
-    return np.lib.format.read_array(io.BytesIO(member), allow_pickle=False)
+    """An array of numbers or text from bytes in NumPy's own format, which never holds pickles here."""
+    array: npt.NDArray[Any] = np.lib.format.read_array(io.BytesIO(member), allow_pickle=False)
+    if array.dtype.kind not in KINDS:
+        raise ValueError(f"an array in it is of type {array.dtype}")
+    return array
 
 
 def entry(record: Mapping[str, npt.NDArray[Any]], name: str) -> npt.NDArray[Any]:
@@ -142,6 +160,20 @@ def to_state(record: Record) -> ChainState:
     return ChainState(W11, W12, T, hyper, columns)
 
 
+def require_like(record: Mapping[str, npt.NDArray[Any]], known: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Refuse arrays that are not those of a known record in name, type and shape, or not finite.
+
+    Compiled code trusts shapes, and would read and write beside arrays that are smaller than it expects.
+    """
+    for name, array in known.items():
+        found = entry(record, name)
+        if (found.dtype, found.shape) != (array.dtype, array.shape):
+            raise ValueError(f"{name} is an array of type {found.dtype} and shape {found.shape}")
+    for name, array in record.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise ValueError(f"{name} holds numbers that are not finite")
+
+
 # When to save -------------------------------------------------------------------------------------------------
 
 
@@ -203,6 +235,10 @@ class Saving:
         """The last snapshot, if there is one."""
         return read_marked(self.path, self.mark)
 
+    def reading(self) -> AbstractContextManager[None]:
+        """A context in which the last snapshot is taken apart; what does not fit together is told as damage."""
+        return told_as_damage(self.path)
+
     def __call__(self, record: Callable[[], Record], now: bool = False) -> None:
         """Write a snapshot, between sweeps, if it is time for one or ``now``."""
         if self.owner_check is not None:
@@ -227,6 +263,10 @@ class Silent:
 
     def last(self) -> None:
         """None: there is no snapshot."""
+
+    def reading(self) -> AbstractContextManager[None]:
+        """A context that does nothing, as there is no snapshot."""
+        return nullcontext()
 
     def __call__(self, record: Callable[[], Record], now: bool = False) -> None:
         """Write nothing: a run without snapshots goes on."""

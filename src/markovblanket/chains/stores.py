@@ -55,6 +55,18 @@ class Chain:
         moments = {} if self.moments is None else self.moments.pack()
         return place | inside("state", snapshots.from_state(self.state)) | inside("moments", moments)
 
+    def like(self, known: Chain) -> Chain:
+        """Return this chain, whose state and moments must have the arrays of another chain of the same sampler."""
+        state, moments = (snapshots.from_state(self.state), snapshots.from_state(known.state)), known.moments
+        rows = 0 if known.state.columns is None else len(known.state.columns.X1)
+        inverse = {"columns.inverse": np.empty((rows, rows))} if "columns.inverse" in state[0] else {}
+        snapshots.require_like(state[0], {**state[1], **inverse})
+        if set(state[0]) - set(state[1]) - set(inverse):
+            raise ValueError("its state has arrays that the sampler does not know")
+        if moments is not None:
+            snapshots.require_like({} if self.moments is None else self.moments.pack(), moments.pack())
+        return self
+
     @classmethod
     def unpack(cls, record: Record) -> Chain:
         """Return the chain of a snapshot."""
@@ -146,6 +158,8 @@ class MemoryStore:
     def unpack(self, record: Record) -> None:
         """Continue from a snapshot, which may be of a run with fewer draws."""
         self.filled = int(snapshots.entry(record, "filled"))
+        if not 0 <= self.filled <= self.draws:
+            raise ValueError(f"it has {self.filled} draws, and {self.draws} are asked for")
         for name, kept in part("arrays", record).items():
             self.arrays[name] = np.empty((self.draws, *kept.shape[1:]))
             self.arrays[name][: self.filled] = kept
@@ -179,12 +193,14 @@ class SummaryStore:
     draws: int
     bins: Bins
     edges: npt.NDArray[np.intp]
+    grown: tuple[int, ...] = ()
     stream: EdgeStream = field(init=False)
     memory: MemoryStore = field(init=False)
 
     def __post_init__(self) -> None:
         """Begin with empty statistics and no draws."""
-        self.stream, self.memory = EdgeStream(Layout(self.draws), self.bins), MemoryStore(self.draws)
+        first, *later = (*self.grown, self.draws)
+        self.stream, self.memory = EdgeStream(Layout(first), self.bins, tuple(later)), MemoryStore(self.draws)
 
     def append(self, draw: Draw) -> None:
         """Add the next draw of the chain."""
@@ -212,10 +228,14 @@ class SummaryStore:
 
 @dataclass(frozen=True, eq=False)
 class KeepSummary:
-    """Keep statistics of every edge, and the draws of ``edges``: by default of the surest after the warm-up."""
+    """Keep statistics of every edge, and the draws of ``edges``: by default of the surest after the warm-up.
+
+    ``grown`` are the numbers of draws that the run had before it was extended.
+    """
 
     draws: int
     edges: npt.NDArray[np.intp] | None = None
+    grown: tuple[int, ...] = ()
     watches: bool = field(default=True, init=False)
 
     def stores(self, chains: Sequence[Chain]) -> list[SummaryStore]:
@@ -223,7 +243,7 @@ class KeepSummary:
         moments = Moments.pooled([one.moments for one in chains if one.moments is not None])
         edges = moments.surest(DEFAULT_KEPT_EDGES) if self.edges is None else self.edges
         bins = moments.bins(Layout(self.draws).bins)
-        return [SummaryStore(self.draws, bins, edges) for _ in chains]
+        return [SummaryStore(self.draws, bins, edges, self.grown) for _ in chains]
 
     def gather(self, records: list[Record]) -> Record:
         """Stack the draws of the chains, and merge their statistics."""

@@ -212,10 +212,16 @@ class Bins:
 
 @dataclass
 class EdgeStream:
-    """Statistics of every edge over the draws of one chain; with the bins, at most 296 bytes per edge."""
+    """Statistics of every edge over the draws of one chain; with the bins, at most 296 bytes per edge.
+
+    A chain that is extended is divided anew when it has the draws of its ``layout``: then for the next of the
+    ``later`` numbers of draws. When somebody asked for more does not matter, so that the last bits depend on these
+    numbers alone.
+    """
 
     layout: Layout
     bins: Bins
+    later: tuple[int, ...] = ()
     filled: int = field(default=0, init=False)
     sums: dict[str, Array] = field(default_factory=dict, init=False)
     counts: dict[str, Counts] = field(default_factory=dict, init=False)
@@ -224,6 +230,9 @@ class EdgeStream:
         """Add the next draw of the chain."""
         if not self.sums:
             self._allocate(draw.W12.shape)
+        if self.filled == self.layout.draws and self.later:
+            self._grow(self.layout.grown(self.later[0]))
+            self.later = self.later[1:]
         sums, counts, part = self.sums, self.counts, self.layout.part(self.filled)
         roots = np.sqrt(np.diagonal(draw.W11)), np.sqrt(draw.W22_diagonal)
         moments = sums["sum"][part], sums["squares"][part], sums["running"]
@@ -252,11 +261,24 @@ class EdgeStream:
         """Continue from a snapshot, which may be of a run with fewer draws."""
         self.filled, draws, first = (int(record.pop(name)) for name in ("filled", "draws", "first"))
         self.counts = {name: record.pop(name) for name in ("positive", "negative", "histogram") if name in record}
-        self.sums, before = record, Layout(draws, first)
-        if draws == self.layout.draws:
-            self.layout = before
-        else:
-            self._grow(before.grown(self.layout.draws))
+        self.sums, asked = record, (self.layout.draws, *self.later)
+        if draws not in asked or not 0 <= self.filled <= draws:
+            raise ValueError(f"its statistics are of {self.filled} draws of {draws}")
+        self.layout, self.later = Layout(draws, first), tuple(more for more in asked if more > draws)
+        if self.sums or self.counts:
+            self._require_shapes()
+
+    def _require_shapes(self) -> None:
+        """Refuse arrays of another shape or type than compiled code expects."""
+        shape, parts = self.bins.centre.shape, (len(self.layout.parts),)
+        counts = {"positive": shape, "negative": shape, "histogram": (*shape, self.layout.bins + 2)}
+        sums = dict.fromkeys((*CHAIN_SUMS, *HALF_BATCH_SUMS, "lowest", "highest"), shape)
+        sums |= dict.fromkeys(("sum", "squares"), parts + shape)
+        for arrays, shapes, dtype in ((self.counts, counts, self.layout.counter), (self.sums, sums, np.float64)):
+            if {name: array.shape for name, array in arrays.items()} != shapes:
+                raise ValueError("its statistics have other names or shapes")
+            if any(array.dtype != dtype for array in arrays.values()):
+                raise ValueError("its statistics have other types")
 
     def _grow(self, layout: Layout) -> None:
         """Divide the chain for more draws: all draws so far belong to the first half."""

@@ -18,7 +18,7 @@ PRIORS = ("spike-slab", "laplace", "horseshoe", "normal")
 MARGINS = ("auto", "rank", "gaussian")
 KEEP = ("auto", "draws", "summary", "disk")
 SIMULATED_KINDS = ("continuous", "mixed", "binary", "ordinal", "count")
-EXIT_INTERRUPTED = 130
+EXIT_FAILED, EXIT_INTERRUPTED = 1, 130
 
 
 class Within(click.FloatRange):
@@ -70,9 +70,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         click.echo(f"error: {' '.join(error.format_message().split())}{hint(error)}", err=True)
         return error.exit_code
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         click.echo("error: interrupted", err=True)
         return EXIT_INTERRUPTED
+    except MemoryError as error:
+        click.echo(f"error: {str(error) or 'out of memory'}", err=True)
+        return EXIT_FAILED
 
 
 def hint(error: click.ClickException) -> str:
@@ -203,7 +206,7 @@ def network(**options: Any) -> int:
 
 
 @commands.command(short_help="Continue a run that was stopped, or add draws to it.")
-@click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("run", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--draws", **DRAWS, show_default="as before", help="Draws per chain, if more than before.")
 @BUDGET
 @click.option("-j", "--jobs", **COUNT, show_default="one per core", help="Chains run at the same time.")

@@ -7,6 +7,8 @@ settings, and the saved posterior.
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import re
 import shutil
@@ -24,7 +26,9 @@ import click
 import networkx as nx
 import pandas as pd
 
-from markovblanket._files import swap, write_json, write_text, writing
+from markovblanket import _files
+from markovblanket._files import flush, require_plain, swap, write_json, write_text, writing
+from markovblanket.chains.processes import end_at_second, handle, require_addresses
 from markovblanket.cli._options import BadInput
 from markovblanket.posterior.posterior import Posterior
 
@@ -39,9 +43,11 @@ NEEDED_PACKAGES: dict[str, tuple[tuple[str, ...], str]] = {
 }
 # Characters that no XML file may hold.
 NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+UNPRINTABLE = "\ufffd"
 # A spreadsheet takes text that begins with these for a formula, unless this mark comes first.
 FORMULA_STARTS, FORMULA_MARK = ("=", "+", "-", "@", "\t", "\r", "\n"), "'"
-EXIT_TERMINATED = 128 + signal.SIGTERM
+# Signals that end a run: a wish to end, and a terminal that is gone.
+ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 # Folders that appear as a whole ------------------------------------------------------------------------------
@@ -68,6 +74,8 @@ def draft(
     """
     out = out.expanduser().resolve()
     refuse(out, files, force, what)
+    with told("nothing was written"):
+        require_addresses()
     # Missing parent folders are created at the end, so that a run that fails leaves none behind.
     near = next(folder for folder in out.parents if folder.exists())
     with told(after), aside(near, out.name) as folder, terminable():
@@ -76,6 +84,7 @@ def draft(
         yield new
         refuse(out, files, force, what)
         out.parent.mkdir(parents=True, exist_ok=True)
+        flush(new)
         swap(new, out, Path(folder, "old"))
 
 
@@ -103,11 +112,27 @@ def refuse(out: Path, files: Collection[str], force: bool, what: str) -> None:
         )
 
 
+def recover(run: Path) -> None:
+    """Give a run its place again that a killed process was replacing: the whole folder, or its checkpoint."""
+    _files.restore(run.expanduser().resolve())
+    checkpoint, before = run / CHECKPOINT, run / OLD_CHECKPOINT
+    if before.is_dir() and not before.is_symlink() and not any(checkpoint.glob("*.json")):
+        shutil.rmtree(checkpoint, ignore_errors=True)
+        before.rename(checkpoint)
+
+
+def inside(run: Path, name: str) -> Path:
+    """The path of a file or a folder inside a run, which may be no link."""
+    if os.path.lexists(run / name):
+        require_plain(run / name)
+    return run / name
+
+
 @contextmanager
 def aside(near: Path, name: str) -> Iterator[str]:
     """A hidden temporary folder in the folder ``near``, and so on the same disk as the results."""
     try:
-        folder = tempfile.TemporaryDirectory(prefix=f".{name}-", dir=near)
+        folder = tempfile.TemporaryDirectory(prefix=_files.aside(Path(name)), dir=near)
     except OSError as error:
         raise BadInput(f"cannot write to {near}: {error.strerror}") from None
     with folder as path:
@@ -126,16 +151,25 @@ def told(after: str) -> Iterator[None]:
         raise Failed(f"{lost}; {after}") from None
     except (OSError, MemoryError) as error:
         raise Failed(f"{str(error) or 'out of memory'}; {after}") from error
+    except RuntimeError as error:
+        if "can't start new thread" not in str(error):
+            raise
+        raise Failed(f"out of memory, or of processes: no thread can be started; {after}") from error
 
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Turn SIGTERM into an exception, so that unfinished files are removed before the process ends."""
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
+    """Turn SIGTERM and SIGHUP into an exception, so that unfinished files are removed before the process ends."""
+    heard = [number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN]  # nohup ignores one
+    before = {number: signal.getsignal(number) for number in heard}
+    for number in heard:
+        handle(number, lambda number, frame: sys.exit(128 + number))
+    end_at_second(signal.SIGINT, *heard)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def link(source: Path, target: Path) -> None:
@@ -197,14 +231,18 @@ def draw_by(file: Path, picture: Callable[[], Any]) -> None:
 
     with mpl.rc_context({"backend": "svg", "svg.fonttype": "none", "svg.hashsalt": "markovblanket"}):
         figure: Any = picture().figure
-        with writing(file) as image:
-            figure.savefig(image, format="svg", metadata={"Date": None})
+        image = io.StringIO()
+        figure.savefig(image, format="svg", metadata={"Date": None})
+        write_text(file, NOT_IN_XML.sub(UNPRINTABLE, image.getvalue()))
         mpl.pyplot.close(figure)
 
 
 def write_table(file: Path, table: pd.DataFrame) -> None:
-    """Write a table as a csv file."""
-    write_text(file, table.to_csv(index=False))
+    """Write a table as a csv file; text is quoted if some of it has a carriage return, which may end a row."""
+    text = table.select_dtypes(exclude="number").astype(str)
+    returns = any(column.str.contains("\r", regex=False).any() for _, column in text.items())
+    quoting = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
+    write_text(file, table.to_csv(index=False, quoting=quoting))
 
 
 def write_graph(file: Path, graph: nx.Graph) -> None:
@@ -214,8 +252,14 @@ def write_graph(file: Path, graph: nx.Graph) -> None:
 
 
 def printable(graph: nx.Graph) -> nx.Graph:
-    """The graph with U+FFFD for characters that XML forbids, lest a name make a long run fail at its end."""
-    return nx.relabel_nodes(graph, {name: NOT_IN_XML.sub("\ufffd", str(name)) for name in graph})
+    """The graph with U+FFFD for characters that XML forbids, and more of them where names would be the same."""
+    names: dict[str, Any] = {}
+    for name in sorted(graph, key=lambda name: NOT_IN_XML.search(str(name)) is not None):
+        shown = NOT_IN_XML.sub(UNPRINTABLE, str(name))
+        while shown in names:
+            shown += UNPRINTABLE
+        names[shown] = name
+    return nx.relabel_nodes(graph, {name: shown for shown, name in names.items()})
 
 
 def inert(edges: pd.DataFrame) -> pd.DataFrame:

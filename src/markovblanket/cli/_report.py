@@ -36,8 +36,8 @@ def place(run: Path, out: Path | None) -> Path:
 
 def loaded(run: Path) -> Posterior:
     """The posterior in the folder of a run, or in a folder written by ``posterior.save()``."""
-    inside = run / _output_folder.POSTERIOR
     try:
+        inside = _output_folder.inside(run, _output_folder.POSTERIOR)
         return load(inside if inside.is_dir() else run)
     except (OSError, ValueError) as error:
         raise BadInput(str(error)) from error

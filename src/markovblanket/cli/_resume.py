@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from concurrent.futures import BrokenExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -11,13 +10,34 @@ from typing import Any
 import click
 import joblib
 
-from markovblanket.cli import _output_folder, _screen
+from markovblanket._files import DamagedError, read_json
+from markovblanket.cli import KEEP, PRIORS, _output_folder, _screen
 from markovblanket.cli._fit import UNWRITABLE, Log, Manner, Question, estimated, finished, noted
 from markovblanket.cli._options import BadInput
 from markovblanket.fitting.estimate import AUTO
 from markovblanket.fitting.resume import resume, status
 from markovblanket.fitting.run_folder import RunFolder
+from markovblanket.posterior import recorded
 from markovblanket.posterior.posterior import Posterior
+from markovblanket.posterior.recorded import Schema
+
+COUNT_OR_AUTO = recorded.either(recorded.one_of(AUTO), recorded.whole())
+# What the question of a run is; where its draws are kept is a word there, and no path.
+QUESTION: Schema = {
+    "table": recorded.TEXT,
+    "query": recorded.either(recorded.NOTHING, recorded.NAMES),
+    "kinds": recorded.ANYTHING,
+    "rule": recorded.RECORD,
+    "run": {
+        **dict.fromkeys(("chains", "budget", "thin", "n_jobs"), recorded.whole(1)),
+        **dict.fromkeys(("warmup", "draws"), COUNT_OR_AUTO),
+        "candidates": recorded.optional(COUNT_OR_AUTO),
+        "seed": recorded.either(recorded.NOTHING, recorded.whole()),
+        "margins": recorded.MARGINS,
+        "keep": recorded.one_of(*KEEP),
+        "prior": recorded.optional(recorded.one_of(*PRIORS)),
+    },
+}
 
 
 def run(run: Path, draws: int | str | None, budget: int, jobs: int | None, strict: bool, quiet: bool) -> int:
@@ -43,15 +63,18 @@ def begun_anew(question: Question, draws: int | str | None, budget: int) -> Ques
 
 def asked(run: Path) -> Question:
     """The question with which the run in a folder was begun."""
-    note = RunFolder(run / _output_folder.CHECKPOINT).question_file
+    _output_folder.recover(run)
+    if not run.is_dir():
+        raise BadInput(f"{run} is not there")
     try:
-        known: dict[str, Any] = json.loads(note.read_text(encoding="utf-8"))
-        question = Question(**known)
+        note = RunFolder(_output_folder.inside(run, _output_folder.CHECKPOINT)).question_file
+        known: dict[str, Any] = read_json(note)
+        recorded.require(known, QUESTION, note)
     except FileNotFoundError:
         raise BadInput(f"{run} is not the folder of a fit with a checkpoint: there is no {note}") from None
-    except (ValueError, TypeError) as error:
-        raise BadInput(f"{note} is damaged: {error}") from None
-    return replace(question, table=Path(question.table))
+    except DamagedError as error:
+        raise BadInput(str(error)) from None
+    return replace(Question(**known), table=Path(known["table"]))
 
 
 def resumed(run: Path, draws: int | str | None, budget: int, jobs: int, progress: bool, log: Log) -> Posterior:

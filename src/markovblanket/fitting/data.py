@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from markovblanket._files import DamagedError, check_seal
+from markovblanket._files import DamagedError, told_as_damage
 from markovblanket.chains import snapshots
+from markovblanket.chains.snapshots import Record
 from markovblanket.contracts import Array, Scatter
-from markovblanket.fitting.run_folder import Plan, RunFolder
+from markovblanket.fitting.run_folder import Plan, RunFolder, data_mark
 from markovblanket.model.copula.latent import Copula
 from markovblanket.model.scatter import checked, from_columns, from_matrix
-from markovblanket.posterior import storage
 from markovblanket.posterior.observed import Observed
 from markovblanket.tables.columns import Column
 from markovblanket.tables.names import Name, coordinates, split
@@ -173,23 +174,45 @@ def fingerprint_of(*arrays: Array) -> str:
 # The copy in a run folder ---------------------------------------------------------------------------------
 
 
-def write(made: ModelData, folder: RunFolder) -> None:
-    """Write the data to the folder of a run."""
+def write(made: ModelData, folder: RunFolder, mark: str) -> None:
+    """Write the data to the folder of a run, with a mark of that run."""
     latent = np.empty((1, 1, made.table.n, 0))
     table = Observed.of(made.table, made.margins, [], latent).to_datasets()["table"]
-    storage.write_group(folder.table, table)
+    snapshots.write(folder.table, snapshots.marked(_to_record(table), mark))
     if made.matrix is not None:
-        snapshots.write(folder.matrix, {"matrix": made.matrix})
+        snapshots.write(folder.matrix, snapshots.marked({"matrix": made.matrix}, mark))
 
 
 def read_copy(folder: RunFolder, plan: Plan) -> ModelData:
     """The data of the run in a folder, if they are those of its plan."""
-    check_seal(folder.table)
-    table = Observed.from_datasets(storage.read_group(folder.table), xr.Dataset({"latent": ((), 0.0)})).table
-    if matrix := snapshots.read(folder.matrix):
-        made = from_scatter(snapshots.entry(matrix, "matrix"), plan["data"]["n"], list(table.query), table.order)
-    else:
-        made = from_mixed_table(table, plan["margins"])
-    if made.fingerprint != plan["data"]["sha256"]:
+    copy = snapshots.read_marked(folder.table, data_mark(plan))
+    if copy is None:
+        raise DamagedError(f"{folder.path} is damaged: it has no copy of its table, {folder.table.name}")
+    with told_as_damage(folder.path):
+        table = Observed.from_datasets(_from_record(copy), xr.Dataset({"latent": ((), 0.0)})).table
+        made = _made(table, snapshots.read_marked(folder.matrix, data_mark(plan)), plan)
+    if made.fingerprint != plan["data"]["sha256"] or list(made.query) != plan["query"]:
         raise DamagedError(f"{folder.path} is damaged: its copy of the data is not what it was")
     return made
+
+
+def _made(table: MixedTable, matrix: Record | None, plan: Plan) -> ModelData:
+    """The data from a copy of the table, or of the scatter matrix if one was given."""
+    if matrix is None:
+        return from_mixed_table(table, plan["margins"])
+    return from_scatter(snapshots.entry(matrix, "matrix"), plan["data"]["n"], list(table.query), table.order)
+
+
+def _to_record(table: xr.Dataset) -> Record:
+    """The arrays of a data set by name; its attributes as bytes of JSON."""
+    attributes = np.frombuffer(json.dumps(table.attrs).encode(), dtype=np.uint8)
+    return {"attributes": attributes, **{str(name): array.values for name, array in table.variables.items()}}
+
+
+def _from_record(record: Record) -> xr.Dataset:
+    """The data set of a record, the inverse of :func:`_to_record`."""
+    return xr.Dataset(
+        {"values": (("row", "column"), record["values"]), "position": ("column", record["position"])},
+        coords={"row": record["row"], "column": record["column"]},
+        attrs=json.loads(record["attributes"].tobytes()),
+    )

@@ -15,7 +15,7 @@ from markovblanket.chains.run import Schedule, require_count
 from markovblanket.chains.snapshots import Saver
 from markovblanket.chains.stores import Keep, KeepDraws, KeepSummary
 from markovblanket.chains.streaming import can_grow
-from markovblanket.chains.zarr_store import KeepOnDisk
+from markovblanket.chains.zarr_store import KeepOnDisk, checksums_of
 from markovblanket.contracts import Array
 from markovblanket.posterior import storage
 from markovblanket.posterior.observed import Observed, name_averages, name_axes, name_streams
@@ -47,16 +47,27 @@ class Keeping:
         return self.settings | ({"asked": str(Path(self.asked).relative_to(folder))} if inside else {})
 
     @classmethod
-    def of(cls, recorded: Mapping[str, str], folder: Path, named: npt.NDArray[np.intp] | None) -> Keeping:
-        """The decision that the plan in a folder records."""
-        asked = str(folder.resolve() / recorded["asked"]) if recorded["kept"] == "disk" else recorded["asked"]
+    def of(
+        cls,
+        recorded: Mapping[str, str],
+        folder: Path,
+        named: npt.NDArray[np.intp] | None,
+        elsewhere: Path | None = None,
+    ) -> Keeping:
+        """The decision that the plan in a folder records; draws on disk are in there, or ``elsewhere``."""
+        asked = recorded["asked"]
+        if recorded["kept"] == "disk":
+            asked = str(_inside(folder.resolve(), asked) if elsewhere is None else elsewhere.resolve())
         return cls(asked, recorded["kept"], recorded["why"], named)
 
-    def keep(self, draws: int, saver: Saver | None = None) -> Keep:
-        """The stores of the chains; a folder for draws is claimed now, unless a run is resumed there."""
+    def keep(self, draws: int, saver: Saver | None = None, grown: tuple[int, ...] = ()) -> Keep:
+        """The stores of the chains; a folder for draws is claimed now, unless a run is resumed there.
+
+        ``grown`` are the numbers of draws that the run had before it was extended.
+        """
         if self.kept == "draws":
             return KeepDraws(draws)
-        summary = KeepSummary(draws, self.named)
+        summary = KeepSummary(draws, self.named, grown)
         if self.kept == "summary":
             return summary
         folder = Path(self.asked)
@@ -79,12 +90,26 @@ class Keeping:
         settings: Mapping[str, Any],
     ) -> Posterior:
         """The posterior of what the chains have kept, with named axes; on disk, it is also saved."""
+        arrays = dict(arrays)
+        checksums = checksums_of(arrays)
         (draws, effort), streams = name_axes(arrays, query, rest), name_streams(arrays)
         averages = name_averages(arrays, query, rest)
         posterior = Posterior(draws, effort, observed, settings, streams, averages)
         if self.kept != "disk":
             return posterior
-        return replace(posterior, draws=storage.complete(Path(self.asked), posterior.datasets(), settings))
+        draws = storage.complete(Path(self.asked), posterior.datasets(), settings, checksums)
+        return replace(posterior, draws=draws)
+
+
+def _inside(folder: Path, asked: str) -> Path:
+    """The path of draws on disk inside a run folder; a plan is not followed out of its folder."""
+    path = Path(asked)
+    if path.is_absolute() or not path.parts or ".." in path.parts or "\0" in asked:
+        raise ValueError(
+            f"the draws of the run in {folder} are outside of it, in {asked!r:.200}: a run folder is not followed "
+            "there; load that folder itself, or resume with keep=... and its path"
+        )
+    return folder / path
 
 
 def decide(

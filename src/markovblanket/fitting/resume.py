@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from markovblanket._files import DamagedError, told_as_damage
 from markovblanket.chains import snapshots
 from markovblanket.chains.run import SAMPLING, SCOUTING, WARMUP, Schedule, Scouting, still_kept
 from markovblanket.chains.snapshots import Record, Saver, part
-from markovblanket.chains.stores import EFFORT, KeepDraws, MemoryStore
+from markovblanket.chains.stores import EFFORT, Chain, KeepDraws, MemoryStore
 from markovblanket.contracts import Array
 from markovblanket.fitting.candidates import scouted
 from markovblanket.fitting.estimate import AUTO
 from markovblanket.fitting.run_folder import RunFolder
 from markovblanket.fitting.task import Task, schedule_in
-from markovblanket.posterior import posterior
+from markovblanket.posterior import posterior, storage
 from markovblanket.posterior.posterior import Posterior
 from markovblanket.posterior.summaries import convergence
 
@@ -30,6 +31,7 @@ def resume(
     draws: int | str | None = None,
     budget: int = 10_000,
     n_jobs: int | None = None,
+    keep: str | Path | None = None,
     progress: bool = True,
 ) -> Posterior:
     """Continue a run that was stopped, from its folder alone, bit for bit as if it had not been stopped.
@@ -45,6 +47,9 @@ def resume(
         With ``draws="auto"``: the most iterations per chain.
     n_jobs : int, optional
         Chains run at the same time, by joblib.
+    keep : str or path, optional
+        The folder of the draws on disk, if it is not inside ``folder``: what is read there is not followed out of
+        it.
     progress : bool
         Whether to show a bar per chain.
 
@@ -65,7 +70,7 @@ def resume(
     (True, <Posterior: 1 query and 5 other variables, 4 chains of 2000 draws>)
     """
     run = RunFolder.at(folder)
-    task = Task.read(run)
+    task = Task.read(run, None if keep is None else Path(keep))
     if draws == AUTO:
         return task.run_until_converged(budget, n_jobs, progress, run.path)
     if isinstance(draws, str):
@@ -78,33 +83,66 @@ def resume(
 def load(path: str | Path) -> Posterior:
     """Read a posterior that :meth:`Posterior.save` wrote, or the draws so far of a run with a checkpoint.
 
-    Of an unfinished run, these are the draws that all its chains have in their last snapshots. If it keeps
-    a summary, nothing can be read before its end.
+    Nothing is written. Of an unfinished run, these are the draws that all its chains have in their last snapshots.
+    If it keeps a summary, nothing can be read before its end.
     """
     run = RunFolder.at(path)
     if run.plan() is None:
         return posterior.load(path)
     seen, task = status(run.path), Task.read(run)
-    if seen.finished:
-        return resume(run.path, progress=False)
+    if task.keeping.kept == "disk":
+        return _on_disk(run, task, seen)
     least = int(seen.chains["draws"].min())
-    if task.keeping.kept != "draws" or not least:
+    if not seen.finished and (task.keeping.kept != "draws" or not least):
         raise ValueError(f"{run.path} cannot be read yet: {seen.sentence}")
-    saver = run.saver(run.plan_of_one_run())
-    stores = [_drawn(saver, chain, task.schedule) for chain in range(task.chains)]
-    arrays = KeepDraws(least).gather([store.first(least) for store in stores])
-    if isinstance(task.sampler, Scouting):
-        chosen = scouted(task.sampler, saver, task.chains)
-        arrays |= {} if chosen is None else {"candidates": chosen}
-    return task.posterior(arrays)
+    with told_as_damage(run.path):
+        saver = run.saver(run.plan_of_one_run())
+        arrays: dict[str, Any] = (
+            _summarised(run, task, saver) if task.keeping.kept == "summary" else _drawn(task, saver, least)
+        )
+        if isinstance(task.sampler, Scouting):
+            chosen = scouted(task.sampler, saver, task.chains)
+            arrays |= {} if chosen is None else {"candidates": chosen}
+        return task.posterior(arrays)
 
 
-def _drawn(saver: Saver, chain: int, schedule: Schedule) -> MemoryStore:
-    """The draws of a chain so far, as some chains may have been extended already and others not yet."""
-    store = MemoryStore(schedule.draws)
-    if (record := saver.read(chain, SAMPLING)) is not None:
-        store.unpack(still_kept(part("store", record), schedule))
-    return store
+def _on_disk(run: RunFolder, task: Task, seen: Status) -> Posterior:
+    """The saved posterior of a run that keeps its draws on disk, which must be that of this run."""
+    folder = Path(task.keeping.asked)
+    if not seen.finished or not (folder / storage.SETTINGS).is_file():
+        raise ValueError(f"{run.path} cannot be read yet: {seen.sentence}; resume it")
+    found, plan = posterior.load(folder), run.plan_of_one_run()
+    same = ("data", "prior", "solver", "margins", "warmup", "draws", "thin", "chains", "seed")
+    if any(found.settings.get(name) != plan[name] for name in same):
+        raise DamagedError(f"{folder} is damaged: it holds the posterior of another run")
+    return found
+
+
+def _summarised(run: RunFolder, task: Task, saver: Saver) -> dict[str, Array]:
+    """The arrays of a finished run that keeps a summary."""
+    warm = [Chain.unpack(_required(saver, chain, WARMUP)) for chain in range(task.chains)]
+    keep = task.keeping.keep(task.schedule.draws, saver, run.grown)
+    stores = keep.stores(warm)
+    for chain, store in enumerate(stores):
+        store.unpack(still_kept(part("store", _required(saver, chain, SAMPLING)), task.schedule))
+    return keep.gather([store.collect() for store in stores])
+
+
+def _drawn(task: Task, saver: Saver, least: int) -> dict[str, Array]:
+    """The first draws of all chains, as some may have been extended already and others not yet."""
+    stores = []
+    for chain in range(task.chains):
+        record = part("store", _required(saver, chain, SAMPLING))
+        stores.append(MemoryStore(int(snapshots.entry(record, "filled"))))
+        stores[-1].unpack(still_kept(record, task.schedule))
+    return KeepDraws(least).gather([store.first(least) for store in stores])
+
+
+def _required(saver: Saver, chain: int, phase: str) -> Record:
+    """The snapshot of a chain in a phase, which must be there."""
+    if (record := saver.read(chain, phase)) is None:
+        raise DamagedError(f"{saver.path(chain, phase)} is damaged: it is not there")
+    return record
 
 
 # Progress --------------------------------------------------------------------------------------------

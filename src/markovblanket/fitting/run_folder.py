@@ -8,7 +8,6 @@ copied and shared, the plan has a checksum, and every snapshot the identity of i
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,26 +17,56 @@ from typing import Any
 from markovblanket._files import (
     DRAFTS,
     LOCK,
+    OWNER,
     DamagedError,
     is_running,
     locked,
-    seal,
+    owner_of,
+    plain_files,
+    read_json,
     sha256_of_text,
     write_text,
 )
 from markovblanket.chains.snapshots import Saver
 from markovblanket.chains.streaming import can_grow
+from markovblanket.posterior import recorded
+from markovblanket.posterior.recorded import SETTINGS, Schema
 from markovblanket.posterior.storage import plain
 
 Plan = dict[str, Any]
 
 # The format that this version reads and writes; folders of other formats are refused.
-FORMAT = 4
+FORMAT = 5
 SECONDS_BETWEEN_SNAPSHOTS = 10.0
 # The name of a run's folder inside the output folder of the command line.
 CHECKPOINT = "checkpoint"
 # Settings that may differ when a run is resumed: text that follows from the rest, and versions of other packages.
-MAY_DIFFER = ("keep.why", "versions.numpy", "versions.scipy", "versions.python")
+MAY_DIFFER = ("grown", "keep.why", "versions.numpy", "versions.scipy", "versions.python")
+# A run has at most so many chains, and a scan at most so many fits.
+MOST_CHAINS, MOST_FITS = 2**16, 2**31
+# What the plans of all runs have, and what else those of a single run and of a scan have.
+COMMON: Schema = {
+    **{name: SETTINGS[name] for name in ("data", "margins", "prior", "solver", "versions")},
+    **{name: SETTINGS[name] for name in ("warmup", "draws", "thin", "seed")},
+    "chains": recorded.whole(1, MOST_CHAINS),
+    "variables": recorded.TEXT,
+    "grown": recorded.COUNTS,
+}
+ONE_RUN: Schema = {
+    **COMMON,
+    "query": recorded.NAMES,
+    "kinds": recorded.ANYTHING,
+    "keep": {"asked": recorded.TEXT, "kept": recorded.one_of("draws", "summary", "disk"), "why": recorded.TEXT},
+    "candidates": {"asked": recorded.either(recorded.one_of("auto"), recorded.whole())},
+    "named": recorded.either(recorded.NOTHING, recorded.PAIRS),
+    "scouting": recorded.whole(),
+}
+SCAN: Schema = {
+    **COMMON,
+    "queries": recorded.TEXT,
+    "scan": recorded.whole(1, MOST_FITS),
+    "keep": {"kept": recorded.one_of("scan")},
+}
 
 
 @dataclass(frozen=True)
@@ -49,8 +78,10 @@ class RunFolder:
     @classmethod
     def at(cls, path: str | Path) -> RunFolder:
         """The run in that folder, or in the ``checkpoint`` inside an output folder of the command line."""
-        inside = cls(Path(path) / CHECKPOINT)
-        return inside if inside.plan_file.is_file() else cls(Path(path))
+        inside = Path(path) / CHECKPOINT
+        if inside.is_symlink():
+            raise DamagedError(f"{inside} is a link: only plain files and folders are read; name where it leads")
+        return cls(inside) if cls(inside).plan_file.is_file() else cls(Path(path))
 
     # Paths ------------------------------------------------------------------------------------------------
 
@@ -66,8 +97,8 @@ class RunFolder:
 
     @property
     def table(self) -> Path:
-        """The path of the copy of the table, a zarr group with a checksum."""
-        return self.path / "table.zarr"
+        """The path of the copy of the table, which carries the identity of the run."""
+        return self.path / "table.npz"
 
     @property
     def matrix(self) -> Path:
@@ -85,10 +116,8 @@ class RunFolder:
         """The plan of the run, checked; None if no run was begun here."""
         if not self.plan_file.is_file():
             return None
-        try:
-            plan = json.loads(self.plan_file.read_text(encoding="utf-8"))
-        except (json.JSONDecodeError, UnicodeDecodeError) as broken:
-            raise DamagedError(f"{self.plan_file} is damaged: {broken}") from None
+        plain_files(self.path)
+        plan = read_json(self.plan_file)
         found = plan.pop("format", None) if isinstance(plan, dict) else None
         if found != FORMAT:
             raise ValueError(
@@ -97,7 +126,8 @@ class RunFolder:
             )
         if plan.pop("sha256", None) != _digest(plan):
             raise DamagedError(f"{self.plan_file} is damaged: its checksum does not match")
-        return plan
+        recorded.require(plan, SCAN if "scan" in plan else ONE_RUN, self.plan_file)
+        return dict(plan)
 
     def plan_of_one_run(self) -> Plan:
         """The plan of a single run; refuses a folder without a plan, and the folder of a scan."""
@@ -117,31 +147,32 @@ class RunFolder:
             f"{self.path}: a scan, {done:,} of {wanted:,} fits done; if it has stopped, the same call continues it"
         )
 
-    def begin(self, plan: Mapping[str, Any], write_data: Callable[[RunFolder], None]) -> Saver:
+    def begin(self, plan: Mapping[str, Any], write_data: Callable[[RunFolder, str], None]) -> Saver:
         """Begin a run here, or resume the same run, and return what saves its chains; another run is refused.
 
-        The data are written before the plan, so that a folder with a plan is complete.
+        The data are written before the plan, so that a folder with a plan is complete. Of a run that is extended,
+        the plan records the earlier numbers of draws.
         """
         begun, plan = self.plan(), _as_json(plan)
         if begun is None:
-            self._write_data(write_data)
+            self.matrix.unlink(missing_ok=True)  # of an unfinished start
+            write_data(self, data_mark(plan))
         else:
             _refuse_other(self.path, begun, plan)
+            plan["grown"] = begun["grown"] + ([begun["draws"]] if begun["draws"] < plan["draws"] else [])
         self._write_plan(plan)
         return self.saver(plan)
-
-    def _write_data(self, write_data: Callable[[RunFolder], None]) -> None:
-        """Write the copy of the data, in place of any that an unfinished start left behind."""
-        shutil.rmtree(self.table, ignore_errors=True)
-        self.matrix.unlink(missing_ok=True)
-        write_data(self)
-        if self.table.exists():  # a scan has none
-            seal(self.table)
 
     def _write_plan(self, plan: Plan) -> None:
         """Write the plan with its format and checksum."""
         whole = {"format": FORMAT, **plan, "sha256": _digest(plan)}
         write_text(self.plan_file, json.dumps(whole, indent=2) + "\n")
+
+    @property
+    def grown(self) -> tuple[int, ...]:
+        """The numbers of draws that the run had before it was extended."""
+        plan = self.plan()
+        return () if plan is None else tuple(plan["grown"])
 
     # The chains -------------------------------------------------------------------------------------------
 
@@ -152,7 +183,7 @@ class RunFolder:
 
     def saver(self, plan: Plan) -> Saver:
         """What reads the snapshots of a plan's run, and writes them while this process has the lock."""
-        owner = (self.path / LOCK).read_text(encoding="utf-8").strip() if self.is_running else None
+        owner = owner_of(self.path) if self.is_running else None
         return Saver(self.path, SECONDS_BETWEEN_SNAPSHOTS, owner, identity(plan))
 
     @contextmanager
@@ -175,7 +206,7 @@ class RunFolder:
             return
         # A run that was stopped before it had a plan leaves only these.
         drafts = {draft.name for draft in self.path.glob(DRAFTS)}
-        ours = {LOCK, self.table.name, self.matrix.name, self.question_file.name, *drafts}
+        ours = {LOCK, OWNER, self.table.name, self.matrix.name, self.question_file.name, *drafts}
         if not self.path.is_dir() or not {entry.name for entry in self.path.iterdir()} <= ours:
             raise FileExistsError(f"{self.path} exists and has no checkpoint; choose another folder")
 
@@ -199,6 +230,11 @@ def identity(plan: Plan) -> str:
     """
     free = {*MAY_DIFFER, "keep.asked", "draws"}
     return sha256_of_text(repr(sorted((name, value) for name, value in _flat(plan).items() if name not in free)))
+
+
+def data_mark(plan: Plan) -> str:
+    """What the copy of the data of a run carries."""
+    return f"{identity(plan)} data"
 
 
 # Comparing plans --------------------------------------------------------------------------------------------

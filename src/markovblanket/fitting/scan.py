@@ -20,7 +20,7 @@ import pandas as pd
 from markovblanket._determinism import checked_seed, one_thread
 from markovblanket._files import DamagedError, sha256_of_text
 from markovblanket.chains import snapshots
-from markovblanket.chains.processes import all_done, shipped
+from markovblanket.chains.processes import all_done, delayed, shipped
 from markovblanket.chains.progress import counted
 from markovblanket.chains.run import Schedule, require_count, require_jobs
 from markovblanket.chains.snapshots import Record
@@ -225,7 +225,7 @@ class Fits:
                 {k: record for k, file in enumerate(files) if file and (record := file.read()) is not None}
             )
             left = [k for k in range(len(sets)) if k not in done]
-            return [joblib.delayed(_numbered)(k, self, sets[k], seeds[k], files[k]) for k in left]
+            return [delayed(_numbered)(k, self, sets[k], seeds[k], files[k]) for k in left]
 
         with shipped(self), counted(len(sets), progress, "scan", "fits") as reach:
             done |= all_done(tasks, n_jobs, lambda count: reach(len(done) + count))
@@ -292,7 +292,7 @@ def _opened(
         yield seeds, [None] * len(sets)
         return
     with RunFolder(Path(out)).held() as folder:
-        saver = folder.begin(_plan(fits, sets, sequence), lambda folder: None)
+        saver = folder.begin(_plan(fits, sets, sequence), lambda folder, mark: None)
         folder.fits.mkdir(exist_ok=True)
         yield seeds, [FitFile(folder.fits / f"{k}.npz", f"{saver.identity} fit {k}") for k in range(len(sets))]
 
@@ -314,7 +314,7 @@ def _plan(fits: Fits, sets: Sequence[tuple[Name, ...]], seeds: np.random.SeedSeq
         "scan": len(sets),
     }
     run_by = {"chains": fits.chains, "seed": str(seeds.entropy)}
-    return {**settings, **asdict(fits.schedule), **names, **run_by, "keep": {"kept": "scan"}}
+    return {**settings, **asdict(fits.schedule), **names, **run_by, "keep": {"kept": "scan"}, "grown": []}
 
 
 # The results ------------------------------------------------------------------------------------------

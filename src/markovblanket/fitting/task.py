@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from markovblanket._determinism import one_thread
-from markovblanket._files import sha256_of_text
+from markovblanket._files import DamagedError, sha256_of_text, told_as_damage
 from markovblanket.chains.run import Schedule, Scouting, run
 from markovblanket.contracts import Array, ImpossibleStateError, Problem, Sampler, SparsePrior
 from markovblanket.fitting import data
@@ -79,6 +80,7 @@ class Task:
     def sampled(self, n_jobs: int | None, progress: bool, folder: RunFolder | None = None) -> Posterior:
         """The posterior of all chains; snapshots go to the folder, if there is one."""
         saver = None if folder is None else folder.begin(self.plan(folder), self.write_data)
+        grown = () if folder is None else folder.grown
         try:
             arrays = run(
                 self.sampler,
@@ -87,7 +89,7 @@ class Task:
                 seed=self.seeds,
                 n_jobs=n_jobs,
                 progress=progress,
-                keep=self.keeping.keep(self.schedule.draws, saver),
+                keep=self.keeping.keep(self.schedule.draws, saver, grown),
                 saver=saver,
             )
         except ImpossibleStateError as error:
@@ -153,26 +155,30 @@ class Task:
         named = None if self.keeping.named is None else self.keeping.named.tolist()
         scouting = self.sampler.sweeps if isinstance(self.sampler, Scouting) else 0
         keep = self.keeping.settings_in(folder.path)
-        return {**names, **self._settings, "keep": keep, "named": named, "scouting": scouting}
+        return {**names, **self._settings, "keep": keep, "named": named, "scouting": scouting, "grown": []}
 
-    def write_data(self, folder: RunFolder) -> None:
+    def write_data(self, folder: RunFolder, mark: str) -> None:
         """Write the data to the folder of the run, so that it can be resumed without the table."""
-        data.write(self.data, folder)
+        data.write(self.data, folder, mark)
 
     @classmethod
-    def read(cls, folder: RunFolder) -> Task:
-        """The task of the run in a folder, from its plan and its copy of the data."""
+    def read(cls, folder: RunFolder, keep: Path | None = None) -> Task:
+        """The task of the run in a folder, from its plan and its copy of the data.
+
+        ``keep`` is the folder of its draws if that is not inside.
+        """
         plan = folder.plan_of_one_run()
         with one_thread:  # as at the beginning of the run
             made = data.read_copy(folder, plan)
-        solver, prior = _part(plan["solver"], SOLVERS, "solver"), _part(plan["prior"], PRIORS, "prior")
-        named = None if plan["named"] is None else np.array(plan["named"], dtype=np.intp).reshape(-1, 2)
+        with told_as_damage(folder.plan_file):
+            solver, prior = _part(plan["solver"], SOLVERS, "solver"), _part(plan["prior"], PRIORS, "prior")
+        named = None if plan["named"] is None else _positions(plan["named"], made)
         return cls(
             problem=Problem(made.scatter, prior, solver, made.latent),
             data=made,
             settings={name: plan[name] for name in DESCRIBED},
             schedule=schedule_in(plan),
-            keeping=Keeping.of(plan["keep"], folder.path, named),
+            keeping=Keeping.of(plan["keep"], folder.path, named, keep),
             chains=plan["chains"],
             seeds=np.random.SeedSequence(int(plan["seed"])),
             candidates=Candidates(plan["candidates"]["asked"]),
@@ -188,8 +194,16 @@ def _part(description: Mapping[str, Any], known: Mapping[str, Any], role: str) -
     """A prior or a solver of this package, from its description in a plan."""
     kinds = {kind.__name__: kind for kind in known.values()}
     if (name := description["name"]) not in kinds:
-        raise ValueError(f"the {role} {name} is not of this package: resume by the same call of estimate")
+        raise DamagedError(f"the {role} {name:.60} is not of this package: resume by the same call of estimate")
     return kinds[name](**description["options"])
+
+
+def _positions(named: list[list[int]], made: ModelData) -> npt.NDArray[np.intp]:
+    """The positions in ``W12`` of the named edges in a plan, k x 2."""
+    pairs = np.array(named, dtype=np.intp).reshape(-1, 2)
+    if (pairs >= (len(made.query), len(made.rest))).any():
+        raise DamagedError("the plan of the run is damaged: it names an edge that the table does not have")
+    return pairs
 
 
 def _held(checkpoint: str | Path | None) -> AbstractContextManager[RunFolder | None]:

@@ -14,6 +14,8 @@ import pandas as pd
 import xarray as xr
 
 from markovblanket._determinism import checked_seed, one_thread
+from markovblanket._files import told_as_damage
+from markovblanket.chains.stores import AXES
 from markovblanket.contracts import Array
 from markovblanket.posterior import _groups as edge_groups
 from markovblanket.posterior import _statements, diagnostics, html, selection, storage, summaries
@@ -516,6 +518,18 @@ class Posterior:
 def load(path: str | Path) -> Posterior:
     """Read back what :meth:`Posterior.save` wrote."""
     groups, settings = storage.read(Path(path))
-    observed = Observed.from_datasets(groups["table"], groups["latent"])
-    optional = groups.get("streams"), groups.get("averages")
-    return Posterior(groups["draws"], groups["effort"], observed, settings, *optional)
+    with told_as_damage(Path(path)):
+        observed = Observed.from_datasets(groups["table"], groups["latent"])
+        optional = groups.get("streams"), groups.get("averages")
+        _require_one(groups["draws"], observed)
+        return Posterior(groups["draws"], groups["effort"], observed, settings, *optional)
+
+
+def _require_one(draws: xr.Dataset, observed: Observed) -> None:
+    """Refuse draws that are not of the variables of the table."""
+    same = [draws[axis].values.tolist() for axis in ("query", "variable")]
+    if same != [list(observed.table.query), list(observed.table.rest)]:
+        raise ValueError("its draws are of other variables than its table")
+    for name in ("W11", "explained"):
+        if draws[name].dims != ("chain", "draw", *AXES[name]):
+            raise ValueError(f"the axes of {name} are others")

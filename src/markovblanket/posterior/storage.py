@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
 
 from markovblanket import _files
 from markovblanket._files import DamagedError
-from markovblanket.chains import zarr_store
+from markovblanket.chains import zarr_format, zarr_store
 from markovblanket.chains.zarr_store import ATTRIBUTES
+from markovblanket.posterior import recorded
 
 SETTINGS = "settings.json"
 GROUPS = ("draws", "effort", "table", "latent")
 OPTIONAL = ("streams", "averages")
 DRAWS = "draws.zarr"
 ON_DISK = ("W12", "W22_diagonal")
+# All names in the folder of a saved posterior, and how those of drafts begin.
+OURS = {SETTINGS, _files.SEAL, *(f"{name}.zarr" for name in (*GROUPS, *OPTIONAL))}
+MARKED = {name.partition(".")[0] for name in (SETTINGS, _files.SEAL)}
 # What this version reads and writes.
-FORMAT = 6
+FORMAT = 7
 
 
 def write(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, Any]) -> None:
@@ -32,7 +35,7 @@ def write(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, A
     if path.exists() and not _is_ours(path):
         raise FileExistsError(f"{path} exists and is not a saved posterior alone; choose another name")
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as aside:
+    with tempfile.TemporaryDirectory(prefix=_files.aside(path), dir=path.parent) as aside:
         draft, old = Path(aside, "new"), Path(aside, "old")
         draft.mkdir()
         _write_groups(draft, groups)
@@ -52,14 +55,26 @@ def _write_groups(folder: Path, groups: Mapping[str, xr.Dataset]) -> None:
 
 def write_group(path: Path, group: xr.Dataset) -> None:
     """Write a data set as a zarr group; what is there is replaced."""
-    group.to_zarr(path, mode="w", zarr_format=2, consolidated=True)
+    _to_zarr(path, group, mode="w")
 
 
-def write_settings(folder: Path, settings: Mapping[str, Any]) -> None:
-    """Write the last files of a saved posterior, its settings and its seal, which make it whole."""
+def _to_zarr(path: Path, group: xr.Dataset, mode: Literal["w", "a"]) -> None:
+    """Write arrays as :func:`zarr_format.require_group` takes them: every block, one compressor."""
+    import numcodecs
+
+    options = {name: value for name, value in zarr_format.COMPRESSOR.items() if name != "id"}
+    bare = group.drop_encoding()
+    encoding = {str(name): {"compressors": [numcodecs.Blosc(**options)]} for name in bare.variables}
+    bare.to_zarr(path, mode=mode, zarr_format=2, consolidated=True, encoding=encoding, write_empty_chunks=True)
+
+
+def write_settings(folder: Path, settings: Mapping[str, Any], written: Mapping[str, str] | None = None) -> None:
+    """Write the last files of a saved posterior, its settings and its seal, which make it whole.
+
+    ``written`` are checksums of files from when these were written.
+    """
     _files.write_json(folder / SETTINGS, {"format": FORMAT, **settings}, default=plain)
-    on_disk = settings.get("keep", {}).get("kept") == "disk"
-    _files.seal(folder, lambda name: on_disk and name.startswith(tuple(f"{DRAWS}/{array}/" for array in ON_DISK)))
+    _files.seal(folder, written)
 
 
 def refuse_foreign(path: Path) -> None:
@@ -73,12 +88,10 @@ def refuse_foreign(path: Path) -> None:
 
 def _is_interrupted(path: Path) -> bool:
     """Whether a folder holds the remains of an interrupted run and nothing else."""
-    ours, marks = (SETTINGS, _files.SEAL, zarr_store.draft(path / DRAWS).name), path / DRAWS / ".zattrs"
-    if not all(entry.name in ours or entry.name.endswith(".zarr") for entry in path.iterdir()):
+    mark, marks = zarr_store.draft(path / DRAWS), path / DRAWS / zarr_format.MARKS
+    if not _has_only(path, {*OURS, mark.name}):
         return False
-    return zarr_store.draft(path / DRAWS).is_dir() or (
-        marks.is_file() and json.loads(marks.read_text()) == ATTRIBUTES
-    )
+    return mark.is_dir() or (marks.is_file() and _files.read_json(marks) == ATTRIBUTES)
 
 
 def claim(path: Path) -> Path:
@@ -104,8 +117,8 @@ def reopen(path: Path, draws: int) -> Path:
     path = path.resolve()
     if (path / DRAWS).exists() and zarr_store.room(path / DRAWS) < draws:
         _unseal(path)
-        for group in set(path.glob("*.zarr")) - {path / DRAWS}:
-            shutil.rmtree(group)
+        for name in {*GROUPS, *OPTIONAL} - {"draws"}:
+            shutil.rmtree(path / f"{name}.zarr", ignore_errors=True)
     return path / DRAWS
 
 
@@ -113,28 +126,46 @@ def _unseal(path: Path) -> None:
     """Remove the last files of a saved posterior, so that nobody takes it for whole while groups are written."""
     for name in (SETTINGS, _files.SEAL):
         (path / name).unlink(missing_ok=True)
+    for draft in path.glob(_files.DRAFTS):
+        draft.unlink()
 
 
-def complete(path: Path, groups: Mapping[str, xr.Dataset], settings: Mapping[str, Any]) -> xr.Dataset:
+def complete(
+    path: Path,
+    groups: Mapping[str, xr.Dataset],
+    settings: Mapping[str, Any],
+    checksums: Mapping[str, Mapping[str, str]],
+) -> xr.Dataset:
     """Make a saved posterior of a folder of draws; ``groups`` add names and small draws to it.
 
-    Returns the draws, opened where they are.
+    Returns the draws, opened where they are. ``checksums`` are those with which the blocks of draws were written,
+    by quantity and block; whatever else an interrupted call has left is written again.
     """
     _unseal(path)
-    for name in set(OPTIONAL) - set(groups):
+    for name in {*GROUPS, *OPTIONAL} - {"draws"}:
         shutil.rmtree(path / f"{name}.zarr", ignore_errors=True)
-    groups["draws"].assign_attrs(ATTRIBUTES).to_zarr(path / DRAWS, mode="a", zarr_format=2, consolidated=True)
+    marks = (zarr_format.GROUP, zarr_format.MARKS)
+    zarr_store.remove_added(path / DRAWS, {*checksums, *marks})
+    added = groups["draws"].drop_vars(list(checksums), errors="ignore").assign_attrs(ATTRIBUTES)
+    _to_zarr(path / DRAWS, added, mode="a")
     _write_groups(path, {name: group for name, group in groups.items() if name != "draws"})
-    write_settings(path, settings)
+    written = {f"{DRAWS}/{k}/{block}": crc for k, blocks in checksums.items() for block, crc in blocks.items()}
+    write_settings(path, settings, written)
     return _open_draws(path)
 
 
 def _open_draws(path: Path) -> xr.Dataset:
     """Open draws that stay on disk; small ones are read into memory."""
-    draws = xr.open_zarr(path.resolve() / DRAWS, consolidated=True, chunks=None)
+    draws = _opened(path.resolve() / DRAWS)
     for name in set(draws.variables) - set(ON_DISK):
         draws[name].load()
     return draws
+
+
+def _opened(path: Path) -> xr.Dataset:
+    """Open a zarr group after checking that this package could have written it."""
+    zarr_format.require_group(path)
+    return xr.open_zarr(path, zarr_format=2, consolidated=False, chunks=None)
 
 
 def source_of(group: xr.Dataset) -> Path | None:
@@ -147,8 +178,15 @@ def _is_ours(path: Path) -> bool:
     """Whether a folder holds a saved posterior and nothing else."""
     if not (path / SETTINGS).is_file():
         return False
-    ours = (SETTINGS, _files.SEAL)
-    return all(entry.name in ours or entry.name.endswith(".zarr") for entry in path.iterdir())
+    return _has_only(path, OURS)
+
+
+def _has_only(path: Path, ours: Collection[str]) -> bool:
+    """Whether a folder holds nothing but what this package writes under these names, or drafts of it."""
+    return all(
+        entry.name in ours or (entry.match(_files.DRAFTS) and entry.name.partition(".")[0] in MARKED)
+        for entry in path.iterdir()
+    )
 
 
 def plain(value: Any) -> Any:
@@ -159,11 +197,10 @@ def plain(value: Any) -> Any:
 def read(path: Path) -> tuple[dict[str, xr.Dataset], dict[str, Any]]:
     """Read the data sets and the settings of a saved posterior, checked against its seal."""
     if not (path / SETTINGS).is_file():
+        if old := _files.left_aside(path):
+            raise FileNotFoundError(f"{path} was being replaced when its process was killed: it is in {old}")
         raise FileNotFoundError(f"{path} is not a saved posterior: it has no {SETTINGS}")
-    try:
-        settings = json.loads((path / SETTINGS).read_text(encoding="utf-8"))
-    except ValueError as broken:
-        raise DamagedError(f"{path / SETTINGS} is damaged: {broken}") from None
+    settings = _files.read_json(path / SETTINGS)
     found = settings.pop("format", None) if isinstance(settings, dict) else None
     if found != FORMAT:
         raise ValueError(
@@ -173,6 +210,7 @@ def read(path: Path) -> tuple[dict[str, xr.Dataset], dict[str, Any]]:
     if absent := [name for name in GROUPS if not (path / f"{name}.zarr").is_dir()]:
         raise ValueError(f"{path} is not a whole saved posterior: {', '.join(absent)} missing")
     _files.check_seal(path)
+    recorded.require(settings, recorded.SETTINGS, path / SETTINGS, whole=False)
     groups = {name: read_group(path / f"{name}.zarr") for name in GROUPS[1:]}
     groups |= {name: read_group(path / f"{name}.zarr") for name in OPTIONAL if (path / f"{name}.zarr").is_dir()}
     kept = settings.get("keep", {}).get("kept")
@@ -182,6 +220,6 @@ def read(path: Path) -> tuple[dict[str, xr.Dataset], dict[str, Any]]:
 
 def read_group(path: Path) -> xr.Dataset:
     """A data set, read into memory from a zarr group."""
-    group = xr.open_zarr(path, consolidated=True, chunks=None).load()
+    group = _opened(path).load()
     group.encoding.pop("source", None)  # it no longer depends on the file
     return group
