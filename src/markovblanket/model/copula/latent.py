@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from markovblanket.contracts import Array, ChainState, Columns, Scatter
+from markovblanket.contracts import Array, ChainState, Columns, ImpossibleStateError, Scatter
 from markovblanket.model.copula import _margins, _rest_columns
 from markovblanket.model.copula._fixed_columns import Fixed, MovingScatter
 from markovblanket.model.copula._margins import Indices, Margin, Moving, moving_column, normal_scores
@@ -169,7 +169,9 @@ class Copula:
             leverages = _rest_columns.leverages(inverse, X2)
         U, chosen = np.linalg.inv(state.W11), self._chosen(rng, state.W12)
         rest = _rest_columns.Rest.of(X2, inverse, fit, self._degrees, len(chosen))
-        _rest_columns.draw(rng, rest, columns.X1, state.W12, U, self._moving_rest, chosen)
+        impossible = _rest_columns.draw(rng, rest, columns.X1, state.W12, U, self._moving_rest, chosen)
+        if impossible >= 0:
+            raise ImpossibleStateError(columns.X1.shape[1] + impossible)
         leverages = _rest_columns.changed_leverages(leverages, rest, self.J[chosen])
         return Columns(columns.X1, rest.X2T.T, rest.inverse, leverages)
 
