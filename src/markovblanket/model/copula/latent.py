@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 # Multiplications per sweep for columns of the rest, a column taking four times n^2; but one column in so many at
 # least is drawn in every sweep.
-MOST_MULTIPLICATIONS, LEAST_SHARE = 4_000_000, 50
+MOST_MULTIPLICATIONS, LEAST_SHARE = 3_000_000, 100
 # The inverse that is kept up to date by steps of rank one is computed anew once in so many sweeps, for accuracy.
 SWEEPS_PER_INVERSE = 50
 
