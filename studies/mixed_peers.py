@@ -6,8 +6,9 @@
 Networks of 6 query and 60 other variables, 300 rows, columns continuous, binary, ordinal and counts, 10 % of the
 cells missing. `markovblanket` as it comes, with two chains; `gcgm` is BDgraph's, bdmcmc, 5,000 iterations, half of
 them burn-in, an edge being one of probability above one half. Compared are the pairs that touch the query; a wrong
-sign counts as false. Times are CPU seconds of one thread: an iteration is all sweeps, scouting and what is kept of
-them, divided by their number.
+sign counts as false. Times are CPU seconds of one thread, divided by the number of iterations, with what is kept
+of them. The iterations are not alike: one of bdmcmc weighs every pair and changes one of them; a sweep of ours
+decides every pair.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from markovblanket.model.scatter import from_columns, from_matrix
+from markovblanket.model.scatter import from_columns, from_matrix, times_transpose
 
 SHAPES = [(30, 6), (6, 6), (4, 9), (1, 3), (2, 1)]
 
@@ -85,3 +85,11 @@ def test_rounding_is_forgiven():
     scatter = from_matrix(S, n=3, p=2)
     assert len(scatter.F) >= 3
     np.testing.assert_allclose(scatter.F.T @ scatter.F, (X.T @ X)[2:, 2:], atol=1e-10)
+
+
+@pytest.mark.parametrize("nonzero", [0, 2, 30, 240])
+def test_the_product_with_a_factor_is_that_of_whole_matrices_however_many_entries_are_zero(nonzero):
+    rng = np.random.default_rng(nonzero)
+    M, F = np.zeros((8, 30)), np.asfortranarray(rng.standard_normal((12, 30)))
+    M.flat[rng.choice(M.size, nonzero, replace=False)] = rng.standard_normal(nonzero)
+    np.testing.assert_allclose(times_transpose(M, F), M @ F.T, rtol=1e-12, atol=1e-14)

@@ -16,7 +16,7 @@ import pytest
 STUDIES = Path(__file__).parents[2] / "studies"
 pytestmark = pytest.mark.skipif(not STUDIES.exists(), reason="the studies are part of the repository only")
 MODULES = ("common", "designs", "methods", "fscore", "rules", "networks", "runtime", "mixing", "errata")
-MODULES += ("mixed", "effect_sizes", "clinical", "transcriptome", "colorectal", "agreement")
+MODULES += ("mixed", "mixed_peers", "effect_sizes", "clinical", "transcriptome", "colorectal", "agreement")
 
 
 @pytest.fixture(scope="module")
@@ -324,6 +324,20 @@ def test_a_study_of_agreement_runs(studies: Any, monkeypatch: pytest.MonkeyPatch
     both = studies.agreement.together(fits, earlier)
     assert both["set"].tolist() == [0, 1]
     assert both["worst"].tolist() == [fits["worst"].item(), 1.0]
+
+
+def test_a_study_of_mixed_tables_beside_a_peer_counts_both(studies: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        studies.mixed_peers, "DESIGN", {"query": 2, "rest": 6, "rows": 60, "kinds": "mixed", "missing": 0.1}
+    )
+    monkeypatch.setattr(studies.mixed_peers, "FIT", {"chains": 1, "warmup": 20, "draws": 20, "n_jobs": 1})
+    data = studies.mixed_peers.mb.simulate(seed=0, **studies.mixed_peers.DESIGN)
+    ours = {"method": "markovblanket", "set": 0, **studies.mixed_peers.ours(data, 0)}
+    records = [ours | {"set": k} for k in range(2)]
+    records += [one | {"method": "gcgm", "f1": one["f1"] - 0.1, "ms": 3 * one["ms"]} for one in records]
+    assert list(studies.mixed_peers.table(records)["sets"]) == [2, 2]
+    assert "higher by 0.100" in studies.mixed_peers.differences(records)
+    assert "3.0 times less" in studies.mixed_peers.differences(records)
 
 
 def test_a_study_of_mixed_tables_runs(studies: Any, monkeypatch: pytest.MonkeyPatch) -> None:

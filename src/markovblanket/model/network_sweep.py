@@ -147,15 +147,22 @@ class WidenedBlanket:
         diagonal = np.diag(W11)
         impossible = np.flatnonzero(~((diagonal > 0.0) & (diagonal < np.inf)))
         if len(impossible):
-            block = np.concatenate([np.arange(self.p), self.p + self.candidates])
-            raise ImpossibleStateError(int(block[impossible[0]]))
+            raise ImpossibleStateError(self._place_in_table(int(impossible[0])))
+
+    def _place_in_table(self, position: int) -> int:
+        """Return the position in the table, query first, of a variable given by that in the block and the rest."""
+        order = np.concatenate([np.arange(self.p), self.p + self.candidates, self.p + self.rest])
+        return int(order[position])
 
     def _refresh(self, rng: np.random.Generator, state: ChainState) -> tuple[ChainState, Scatter]:
         """Draw the latent columns; return the state with them, and their scatter."""
         latent = self.problem.latent
         if latent is None:
             return state, self.problem.scatter
-        columns = latent.refresh(rng, state)
+        try:
+            columns = latent.refresh(rng, state)
+        except ImpossibleStateError as error:
+            raise ImpossibleStateError(self._place_in_table(error.position)) from error
         return replace(state, columns=columns), latent.scatter(columns)
 
     @property

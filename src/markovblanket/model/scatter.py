@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import linalg
+from scipy import linalg, sparse
 
 from markovblanket.contracts import Array
 from markovblanket.model.rest_prior import RestPrior
@@ -116,9 +116,14 @@ def inverse_diagonal(F: Array, ridge: float) -> Array:
 
 
 def times_transpose(M: Array, F: Array) -> Array:
-    """Return ``M F'``, computed from the columns of ``M`` that are not zero if they are few."""
+    """Return ``M F'``, computed from the columns or entries of ``M`` that are not zero if they are few."""
     columns = np.flatnonzero(M.any(axis=0))
-    return M[:, columns] @ F[:, columns].T if 4 * len(columns) < M.shape[1] else M @ F.T
+    if 4 * len(columns) < M.shape[1]:
+        return M[:, columns] @ F[:, columns].T
+    if 8 * np.count_nonzero(M) < M.size:
+        product: Array = sparse.csr_array(M) @ F.T
+        return product
+    return M @ F.T
 
 
 def from_columns(X1: Array, X2: Array, *, centred: bool = False) -> FactorScatter:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from markovblanket.contracts import ChainState, Columns
+from markovblanket.contracts import ChainState, Columns, ImpossibleStateError, Problem
 from markovblanket.model.copula import _cut_points, _rest_columns, latent
 from markovblanket.model.copula._margins import Gaps, Levels, Moving
 from markovblanket.model.copula._rest_columns import (
@@ -17,7 +19,10 @@ from markovblanket.model.copula._rest_columns import (
     row_inverse,
 )
 from markovblanket.model.copula.latent import Copula, centred
+from markovblanket.model.network_sweep import WidenedBlanket
 from markovblanket.model.rest_prior import RestPrior
+from markovblanket.priors import SpikeSlab
+from markovblanket.solvers import Dual
 
 RIDGE, DEGREES, N, P, Q = 1.7, 21.0, 7, 2, 4
 
@@ -144,3 +149,29 @@ def test_a_sweep_redraws_columns_with_an_edge_and_some_others(monkeypatch, state
         assert 7 in redrawn
         others |= set(redrawn)
     assert len(others) > 25
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_column_that_is_not_possible_is_named(value):
+    """By its place in the table, query first, in the block of the paper and in the widened one."""
+    X = np.random.default_rng(0).standard_normal((N, 8))
+    copula = Copula(X[:, :2], X[:, 2:], {}, {j: Gaps(np.array([j])) for j in range(6)})
+    columns = copula.start()
+    broken = columns.X2.copy()
+    broken[:, 4] = value
+    kept = row_inverse(columns.X2, 1.0), leverages(row_inverse(columns.X2, 1.0), columns.X2)
+    state = ChainState(np.eye(2), np.zeros((2, 6)), np.zeros((2, 6)), {}, Columns(columns.X1, broken, *kept))
+    with pytest.raises(ImpossibleStateError) as raised:
+        copula.refresh(np.random.default_rng(0), state)
+    assert raised.value.position == 2 + 4
+    problem = Problem(copula.scatter(columns), SpikeSlab(), Dual(), copula)
+    sampler = WidenedBlanket.of(problem, np.array([1, 3]))
+    state = sampler.start(np.random.default_rng(0))
+    place = int(np.flatnonzero(sampler.rest == 4)[0])
+    broken = state.columns.X2.copy()
+    kept = row_inverse(broken, 1.0), leverages(row_inverse(broken, 1.0), broken)
+    broken[:, place] = value
+    state = replace(state, columns=Columns(state.columns.X1, broken, *kept))
+    with pytest.raises(ImpossibleStateError) as raised:
+        sampler.sweep(np.random.default_rng(0), state)
+    assert raised.value.position == 2 + 4

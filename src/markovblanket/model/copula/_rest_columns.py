@@ -85,8 +85,10 @@ def draw(
     U: Array,
     moving: Moving,
     chosen: Indices,
-) -> None:
+) -> int:
     """Draw the chosen ones of the moving columns in turn, given all other columns, in place.
+
+    Returns -1, or the first column whose cells are not possible, where it ends.
 
     Parameters
     ----------
@@ -113,6 +115,8 @@ def draw(
         for i in range(len(x)):
             x[i] = rest.X2T[j, i]
         s = take_out(rest.inverse, x, Mx)
+        if not s > 0.0:  # not a number, too
+            return int(j)
         note(rest, 2 * k, s, Mx)
         c = link(rest, X1, W12, U, j, x, b)
         column = Column(x, Mx, rest.inverse, rng.chisquare(rest.degrees) * s, c, b)
@@ -121,6 +125,7 @@ def draw(
         draw_column(rng, column, rows, edges, moving.unit[m])
         size = put_back(rest, W12, j, x, Mx)
         note(rest, 2 * k + 1, -1.0 / (1.0 + size), Mx)
+    return -1
 
 
 @njit(cache=True, nogil=True)

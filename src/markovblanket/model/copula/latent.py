@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from markovblanket.contracts import Array, ChainState, Columns, Scatter
+from markovblanket.contracts import Array, ChainState, Columns, ImpossibleStateError, Scatter
 from markovblanket.model.copula import _margins, _rest_columns
 from markovblanket.model.copula._fixed_columns import Fixed, MovingScatter
 from markovblanket.model.copula._margins import Indices, Margin, Moving, moving_column, normal_scores
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 # Multiplications per sweep for columns of the rest, a column taking four times n^2; but one column in so many at
 # least is drawn in every sweep.
-MOST_MULTIPLICATIONS, LEAST_SHARE = 4_000_000, 50
+MOST_MULTIPLICATIONS, LEAST_SHARE = 3_000_000, 100
 # The inverse that is kept up to date by steps of rank one is computed anew once in so many sweeps, for accuracy.
 SWEEPS_PER_INVERSE = 50
 
@@ -169,7 +169,9 @@ class Copula:
             leverages = _rest_columns.leverages(inverse, X2)
         U, chosen = np.linalg.inv(state.W11), self._chosen(rng, state.W12)
         rest = _rest_columns.Rest.of(X2, inverse, fit, self._degrees, len(chosen))
-        _rest_columns.draw(rng, rest, columns.X1, state.W12, U, self._moving_rest, chosen)
+        impossible = _rest_columns.draw(rng, rest, columns.X1, state.W12, U, self._moving_rest, chosen)
+        if impossible >= 0:
+            raise ImpossibleStateError(columns.X1.shape[1] + impossible)
         leverages = _rest_columns.changed_leverages(leverages, rest, self.J[chosen])
         return Columns(columns.X1, rest.X2T.T, rest.inverse, leverages)
 
