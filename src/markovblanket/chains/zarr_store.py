@@ -194,7 +194,7 @@ def remove_added(path: Path, sampled: Collection[str]) -> None:
     for entry in list(path.iterdir()):
         if entry.name not in sampled and require_plain(entry):
             shutil.rmtree(entry)
-    for draft in path.rglob(DRAFTS):
+    for draft in (*path.rglob(DRAFTS), *path.rglob(zarr_format.DRAFTS)):
         draft.unlink()
 
 

@@ -165,7 +165,7 @@ def _open_draws(path: Path) -> xr.Dataset:
 def _opened(path: Path) -> xr.Dataset:
     """Open a zarr group after checking that this package could have written it."""
     zarr_format.require_group(path)
-    return xr.open_zarr(path, zarr_format=2, consolidated=False, chunks=None)
+    return xr.open_zarr(path, zarr_format=2, consolidated=True, chunks=None)
 
 
 def source_of(group: xr.Dataset) -> Path | None:
