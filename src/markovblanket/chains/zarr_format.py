@@ -48,8 +48,18 @@ FIELDS = {
 def create_group(path: Path, attributes: Mapping[str, str]) -> None:
     """Make an empty group in a new folder."""
     path.mkdir(parents=True)
+    describe_group(path, attributes)
+
+
+def describe_group(path: Path, attributes: Mapping[str, str]) -> None:
+    """Write the metadata of a group."""
     write_json(path / GROUP, {"zarr_format": 2})
     write_json(path / MARKS, dict(attributes))
+
+
+def describe_array(path: Path, axes: Sequence[str]) -> None:
+    """Write the names of the axes of an array, for xarray."""
+    write_json(path / MARKS, {"_ARRAY_DIMENSIONS": list(axes)})
 
 
 def create_array(path: Path, shape: Sequence[int], chunks: Sequence[int], dtype: Any, axes: Sequence[str]) -> None:
@@ -66,7 +76,7 @@ def create_array(path: Path, shape: Sequence[int], chunks: Sequence[int], dtype:
         "filters": None,
         "dimension_separator": ".",
     }
-    write_json(path / MARKS, {"_ARRAY_DIMENSIONS": list(axes)})
+    describe_array(path, axes)
     write_json(path / ARRAY, known)
 
 
