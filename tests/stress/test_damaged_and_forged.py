@@ -71,13 +71,13 @@ def resumed(run, draws=None):
     return mb.resume(run, draws=draws, progress=False)
 
 
-def asked(folder, originals, grow):
-    """What becomes of a folder: "same", or the type of the refusal, by load and by resume, perhaps to more."""
+def asked(folder, originals, more):
+    """What becomes of a folder: "same", or the type of the refusal, by load and, with ``more``, by resume."""
     _, whole, longer = originals
     readers = [(mb.load, whole[folder.name])]
-    if grow and folder.name in longer:
+    if more > 1 and folder.name in longer:
         readers.append((lambda run: resumed(run, 12), longer[folder.name]))
-    elif folder.name != "saved":
+    elif more and folder.name != "saved":
         readers.append((resumed, whole[folder.name]))
     said = []
     for read, expected in readers:
@@ -132,7 +132,7 @@ def damaged(originals, tmp_path, example):
     """Damage a copy of a folder and ask for it."""
     folder = copied(originals, tmp_path, example[0])
     wound(folder, *example[1:])
-    return asked(folder, originals, grow=example[4] < 3)
+    return asked(folder, originals, more=example[4] % 4)
 
 
 def copied(originals, tmp_path, name):
@@ -266,7 +266,7 @@ def forged(originals, tmp_path, example):
     (tmp_path / "precious").write_text("precious")
     differ = forge(originals, folder, *example[1:])
     outside = {name: found for name, found in contents(tmp_path).items() if not name.startswith("here")}
-    said = [type(answer(mb.load, folder)).__name__] if differ else asked(folder, originals, example[2] % 2)
+    said = [type(answer(mb.load, folder)).__name__] if differ else asked(folder, originals, 1 + example[2] % 2)
     assert outside == {name: found for name, found in contents(tmp_path).items() if not name.startswith("here")}
     assert not (tmp_path / "marker").exists()
     return said

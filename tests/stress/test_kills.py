@@ -135,11 +135,6 @@ def test_ten_kills_spread_over_all_stages(keep, tmp_path, capsys):
         tell(f"10 kills with keep={keep}, in {', '.join(sorted(phases))}: 10 resumed bit for bit")
 
 
-@pytest.mark.parametrize("keep", KEEPS)
-def test_a_kill_in_the_middle(keep, tmp_path):
-    stages(keep, 2, tmp_path)
-
-
 # The final writing ----------------------------------------------------------------------------------------
 
 
@@ -194,11 +189,6 @@ def test_twenty_kills_at_file_events_of_the_final_writing(sampled, capsys):
             f"20 kills at {events} file events of the final writing: 20 resumed bit for bit; "
             f"{absent} of them without a folder"
         )
-
-
-def test_kills_at_file_events_of_the_final_writing(sampled):
-    anew()
-    final_events(4, sampled)
 
 
 def test_a_kill_between_the_two_renames_leaves_a_folder_that_resume_finds(sampled, monkeypatch):

@@ -162,6 +162,7 @@ def test_no_source_unpickles_or_evaluates_what_it_reads():
     assert not found
 
 
+@pytest.mark.slow
 def test_reading_imports_nothing_that_unpickles_arrays(folder):
     """While a saved posterior is read, unpickling anything at all fails."""
     code = (
