@@ -43,7 +43,7 @@ CHECKPOINT = "checkpoint"
 # Settings that may differ when a run is resumed: text that follows from the rest, and versions of other packages.
 MAY_DIFFER = ("grown", "keep.why", "versions.numpy", "versions.scipy", "versions.python")
 # A run has at most so many chains, and a scan at most so many fits.
-MOST_CHAINS, MOST_FITS = 2**12, 2**31
+MOST_CHAINS, MOST_FITS = 2**16, 2**31
 # What the plans of all runs have, and what else those of a single run and of a scan have.
 COMMON: Schema = {
     **{name: SETTINGS[name] for name in ("data", "margins", "prior", "solver", "versions")},
