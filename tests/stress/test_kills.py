@@ -28,7 +28,7 @@ from markovblanket.cli import _fit, _output_folder, main
 from markovblanket.fitting import run_folder
 from markovblanket.model.network_sweep import WidenedBlanket
 from markovblanket.model.sweep import Blanket
-from support.file_events import cut_power, killed
+from support.file_events import cut_power, ended, killed
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="open files are found in /proc")
 SCHEDULE = {"chains": 2, "warmup": 25, "draws": 20, "seed": 3, "candidates": 3, "progress": False}
@@ -95,7 +95,7 @@ def child_killed(work):
             work()
         finally:
             os._exit(0)
-    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    return os.WIFSIGNALED(ended(child))
 
 
 def in_sweep(number, work):

@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -102,7 +103,7 @@ def killed(
 ) -> int:
     """Do ``work`` in a forked process that is killed at a file event; the number of events if it ended before."""
     shutil.rmtree(record, ignore_errors=True)
-    child = os.fork()
+    child = os.fork()  # of a process with threads, which may leave a lock that nobody opens: then once more
     if child == 0:
         watch = Watch(folder, last, record)
         try:
@@ -115,11 +116,21 @@ def killed(
             traceback.print_exc()
         finally:
             os._exit(0)
-    _, status = os.waitpid(child, 0)
-    if os.WIFSIGNALED(status):
-        assert os.WTERMSIG(status) == signal.SIGKILL
-        return 0
+    if os.WIFSIGNALED(ended(child)):
+        there = (record / "record.json").is_file()
+        return 0 if there else killed(work, folder, last, record, before)
     return int((record / "count").read_text())
+
+
+def ended(child: int, seconds: float = 30.0) -> int:
+    """The status of a child when it has ended; it is killed if it takes longer."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if (found := os.waitpid(child, os.WNOHANG))[0]:
+            return found[1]
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    return os.waitpid(child, 0)[1]
 
 
 def cut_power(record: Path, rng: np.random.Generator) -> int:
