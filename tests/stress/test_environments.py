@@ -109,7 +109,7 @@ def gone(pids, seconds):
 # Memory and signals ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kilobytes", [1_300_000, 1_000_000])
+@pytest.mark.parametrize("kilobytes", [1_300_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
 def test_little_memory_is_one_line_at_once(here, kilobytes):
     code = "import sys; from markovblanket.__main__ import main; sys.argv[0] = 'markovblanket'; sys.exit(main())"
     begin = time.monotonic()
@@ -131,7 +131,9 @@ with terminable():
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, *(pytest.param(n, marks=pytest.mark.slow) for n in (signal.SIGINT, signal.SIGHUP))]
+)
 def test_a_second_signal_ends_what_python_does_not_hear(number):
     """While compiled code runs that never comes back."""
     process = python(SPINNING, before="trap - INT;", preexec_fn=partial(signal.signal, number, signal.SIG_DFL))
@@ -169,6 +171,7 @@ def test_a_signal_that_is_ignored_stays_ignored():
         signal.signal(signal.SIGHUP, before)
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_the_program_is_imported_is_one_line(here):
     """At any moment from the first line of the program on."""
     code = (
@@ -226,6 +229,7 @@ print("ended", os.waitpid(child, 0)[1], bool((fit().W12 == first.W12).all()), fl
 """
 
 
+@pytest.mark.slow
 def test_a_forked_process_fits_in_parallel_as_its_parent_did():
     process = python(FORK)
     told, errors = process.communicate(timeout=120)
@@ -277,6 +281,7 @@ print(os.environ["NUMBA_CACHE_DIR"])
 """
 
 
+@pytest.mark.slow
 def test_an_installation_and_a_home_that_cannot_be_written_are_no_obstacle(tmp_path):
     """The sources are on a read-only mount, and the home does not exist."""
     package = Path(mb.__file__).parent
@@ -341,6 +346,7 @@ def test_a_name_with_a_carriage_return_begins_no_row(tmp_path):
     assert read["probability"].tolist() == [0.5, 0.25]
 
 
+@pytest.mark.slow
 def test_pictures_and_graphs_of_names_with_control_characters_are_well_formed(here):
     """And no two names become one."""
     from xml.etree import ElementTree

@@ -120,6 +120,17 @@ def test_only_arrays_as_this_package_writes_them_are_opened(folder, change):
         mb.load(folder / "saved")
 
 
+def test_a_copy_of_the_metadata_that_says_something_else_is_refused(folder):
+    """It is what zarr reads."""
+    copy = folder / "saved" / "draws.zarr" / ".zmetadata"
+    whole = json.loads(copy.read_text())
+    whole["metadata"]["W11/.zarray"]["dtype"] = "|O"
+    copy.write_text(json.dumps(whole))
+    reseal(folder / "saved")
+    with pytest.raises(DamagedError, match=r"\.zmetadata is damaged: it is not a copy of the metadata"):
+        mb.load(folder / "saved")
+
+
 def test_attributes_that_would_change_numbers_are_refused(folder):
     file = folder / "saved" / "draws.zarr" / "W11" / ".zattrs"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"scale_factor": 2.0}))
@@ -151,6 +162,7 @@ def test_no_source_unpickles_or_evaluates_what_it_reads():
     assert not found
 
 
+@pytest.mark.slow
 def test_reading_imports_nothing_that_unpickles_arrays(folder):
     """While a saved posterior is read, unpickling anything at all fails."""
     code = (

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from markovblanket._files import SEAL, DamagedError, plain_files, read_json, write_json
+from markovblanket._files import DamagedError, plain_files, read_json, write_json
 
 # The compressor of all arrays.
 COMPRESSOR = {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 0}
@@ -34,6 +34,8 @@ ATTRIBUTES = {
     "query": int,
 }
 GROUP, ARRAY, MARKS, CONSOLIDATED = ".zgroup", ".zarray", ".zattrs", ".zmetadata"
+# Drafts of files that zarr writes.
+DRAFTS = "*.partial"
 FIELDS = {
     *("zarr_format", "shape", "chunks", "dtype", "compressor"),
     *("fill_value", "order", "filters", "dimension_separator"),
@@ -46,8 +48,18 @@ FIELDS = {
 def create_group(path: Path, attributes: Mapping[str, str]) -> None:
     """Make an empty group in a new folder."""
     path.mkdir(parents=True)
+    describe_group(path, attributes)
+
+
+def describe_group(path: Path, attributes: Mapping[str, str]) -> None:
+    """Write the metadata of a group."""
     write_json(path / GROUP, {"zarr_format": 2})
     write_json(path / MARKS, dict(attributes))
+
+
+def describe_array(path: Path, axes: Sequence[str]) -> None:
+    """Write the names of the axes of an array, for xarray."""
+    write_json(path / MARKS, {"_ARRAY_DIMENSIONS": list(axes)})
 
 
 def create_array(path: Path, shape: Sequence[int], chunks: Sequence[int], dtype: Any, axes: Sequence[str]) -> None:
@@ -64,7 +76,7 @@ def create_array(path: Path, shape: Sequence[int], chunks: Sequence[int], dtype:
         "filters": None,
         "dimension_separator": ".",
     }
-    write_json(path / MARKS, {"_ARRAY_DIMENSIONS": list(axes)})
+    describe_array(path, axes)
     write_json(path / ARRAY, known)
 
 
@@ -92,16 +104,23 @@ def block_name(place: tuple[int, ...]) -> str:
 def require_group(path: Path) -> None:
     """Refuse a folder that is no whole zarr group as this package writes them, and say what is wrong with it."""
     files = plain_files(path) if path.is_dir() else {}
-    if GROUP not in files:
+    if GROUP not in files or CONSOLIDATED not in files:
         raise DamagedError(f"{path} is damaged: it is no group of arrays")
+    copy, metadata = files.pop(CONSOLIDATED), dict(files)
     if read_json(files.pop(GROUP)) != {"zarr_format": 2}:
         raise DamagedError(f"{path / GROUP} is damaged: it is not in the format of zarr 2")
-    for name in (CONSOLIDATED, SEAL):  # a copy of the metadata, which is not read; and checksums
-        files.pop(name, None)
     _require_attributes(files.pop(MARKS, None))
     for name in sorted({file.partition("/")[0] for file in files}):
         own = {file.partition("/")[2]: there for file, there in files.items() if file.partition("/")[0] == name}
         _require_array(path / name, own)
+    _require_consolidated(copy, metadata)
+
+
+def _require_consolidated(copy: Path, files: Mapping[str, Path]) -> None:
+    """Refuse a group unless the copy of all metadata, which zarr reads, is equal to them."""
+    metadata = {name: read_json(file) for name, file in files.items() if file.name in (GROUP, ARRAY, MARKS)}
+    if read_json(copy) != {"zarr_consolidated_format": 1, "metadata": metadata}:
+        raise DamagedError(f"{copy} is damaged: it is not a copy of the metadata")
 
 
 def _require_array(path: Path, files: dict[str, Path]) -> None:

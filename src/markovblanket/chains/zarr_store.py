@@ -189,13 +189,19 @@ def _grow(path: Path, shapes: Mapping[str, tuple[int, ...]], size: tuple[int, in
 
 
 def remove_added(path: Path, sampled: Collection[str]) -> None:
-    """Remove what was added to a group after sampling, and drafts of blocks that a killed process left."""
-    (path / zarr_format.CONSOLIDATED).unlink(missing_ok=True)
+    """Remove what was added to a group after sampling, and drafts of files that a killed process left.
+
+    The attributes of what stays are written again, since they may be half made, too.
+    """
     for entry in list(path.iterdir()):
         if entry.name not in sampled and require_plain(entry):
             shutil.rmtree(entry)
-    for draft in path.rglob(DRAFTS):
-        draft.unlink()
+    for draft in (path / zarr_format.CONSOLIDATED, *path.rglob(DRAFTS), *path.rglob(zarr_format.DRAFTS)):
+        draft.unlink(missing_ok=True)
+    zarr_format.describe_group(path, ATTRIBUTES)
+    for name in sampled:
+        zarr_format.metadata(path / name)
+        zarr_format.describe_array(path / name, ("chain", "draw", *AXES.get(name, ())))
 
 
 def checksums_of(arrays: dict[str, npt.NDArray[Any]]) -> dict[str, dict[str, str]]:

@@ -191,10 +191,11 @@ def status(folder: str | Path) -> Status:
     """The progress of a run with a checkpoint, as of its last snapshots; it may be running."""
     run = RunFolder.at(folder)
     plan = run.plan_of_one_run()
-    schedule, saver, scouting = schedule_in(plan), run.saver(plan), plan["scouting"]
-    seen = [_reached(saver, chain, schedule, scouting) for chain in range(plan["chains"])]
-    chains = pd.DataFrame([row for row, _ in seen]).rename_axis("chain")
-    rhat = _agreement([draws for _, draws in seen])
+    with told_as_damage(run.path):
+        schedule, saver, scouting = schedule_in(plan), run.saver(plan), plan["scouting"]
+        seen = [_reached(saver, chain, schedule, scouting) for chain in range(plan["chains"])]
+        chains = pd.DataFrame([row for row, _ in seen]).rename_axis("chain")
+        rhat = _agreement([draws for _, draws in seen])
     return Status(run.is_running, chains, scouting + schedule.sweeps, schedule.draws, rhat)
 
 

@@ -63,7 +63,6 @@ def _is_record(value: Any) -> bool:
 
 TEXT = Rule("text", lambda value: isinstance(value, str))
 NAMES = Rule("a list of names", _are_names)
-SHARE = Rule("a number from 0 to 1", _is_share)
 TRUTH = Rule("true or false", lambda value: isinstance(value, bool))
 DIGITS = Rule(
     "a whole number as text", lambda value: isinstance(value, str) and value.isdecimal() and len(value) < 4000
@@ -74,6 +73,7 @@ COUNTS = Rule(
     lambda value: isinstance(value, list) and all(_is_whole(one, 1, LARGEST) for one in value),
 )
 RECORD = Rule("entries of numbers and text", _is_record)
+OPTIONS = Rule("a set of entries", lambda value: isinstance(value, dict))
 ANYTHING = Rule("anything", lambda value: True)
 
 
@@ -84,7 +84,7 @@ def either(rule: Rule, other: Rule) -> Rule:
 
 NOTHING = Rule("null", lambda value: value is None)
 # A prior or a solver, and the data of a fit.
-PART: Schema = {"name": TEXT, "exact_zeros": optional(TRUTH), "options": RECORD}
+PART: Schema = {"name": TEXT, "exact_zeros": optional(TRUTH), "options": OPTIONS}
 PRIOR: Schema = {
     **PART,
     "expected_inclusion": optional(

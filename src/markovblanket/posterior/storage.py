@@ -144,8 +144,7 @@ def complete(
     _unseal(path)
     for name in {*GROUPS, *OPTIONAL} - {"draws"}:
         shutil.rmtree(path / f"{name}.zarr", ignore_errors=True)
-    marks = (zarr_format.GROUP, zarr_format.MARKS)
-    zarr_store.remove_added(path / DRAWS, {*checksums, *marks})
+    zarr_store.remove_added(path / DRAWS, checksums)
     added = groups["draws"].drop_vars(list(checksums), errors="ignore").assign_attrs(ATTRIBUTES)
     _to_zarr(path / DRAWS, added, mode="a")
     _write_groups(path, {name: group for name, group in groups.items() if name != "draws"})
@@ -165,7 +164,7 @@ def _open_draws(path: Path) -> xr.Dataset:
 def _opened(path: Path) -> xr.Dataset:
     """Open a zarr group after checking that this package could have written it."""
     zarr_format.require_group(path)
-    return xr.open_zarr(path, zarr_format=2, consolidated=False, chunks=None)
+    return xr.open_zarr(path, zarr_format=2, consolidated=True, chunks=None)
 
 
 def source_of(group: xr.Dataset) -> Path | None:
