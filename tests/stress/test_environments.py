@@ -196,7 +196,10 @@ import sys, time, os, joblib
 import markovblanket as mb
 from markovblanket.chains.processes import delayed
 made = mb.simulate(rows=40, query=1, rest=4, seed=1)
-pids = set(joblib.Parallel(n_jobs=2)(delayed(work)() for work in 8 * [os.getpid]))
+def own():
+    time.sleep(0.3)  # so that both workers have something to do
+    return os.getpid()
+pids = set(joblib.Parallel(n_jobs=2, batch_size=1)(delayed(own)() for _ in range(8)))
 print(*pids, flush=True)
 time.sleep(600)
 """
@@ -205,7 +208,7 @@ time.sleep(600)
 def test_idle_workers_end_with_the_process_that_was_killed():
     process = python(POOL)
     workers = [int(pid) for pid in process.stdout.readline().split()]
-    assert workers
+    assert len(workers) == 2
     assert all(map(is_there, workers))
     process.kill()
     process.wait()
