@@ -41,7 +41,7 @@ def test_sweeps_keep_the_posterior(place):
 @pytest.mark.parametrize("margin", [thirds, halves])
 @pytest.mark.parametrize("place", PLACES)
 def test_sweeps_keep_the_posterior_closely(place, margin):
-    assert_calibrated(p_values(np.random.default_rng(9), network(place, margin, LEARNED), 4000, sweeps=2))
+    assert_calibrated(p_values(np.random.default_rng(9), network(place, margin, LEARNED), 2000, sweeps=2))
 
 
 @pytest.mark.parametrize("collapsed", [False, True])

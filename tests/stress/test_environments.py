@@ -138,6 +138,7 @@ def test_a_second_signal_ends_what_python_does_not_hear(number):
     """While compiled code runs that never comes back."""
     process = python(SPINNING, before="trap - INT;", preexec_fn=partial(signal.signal, number, signal.SIG_DFL))
     assert process.stdout.readline() == "spinning\n"
+    time.sleep(0.5)  # until it does
     process.send_signal(number)
     time.sleep(0.3)
     assert process.poll() is None
