@@ -37,7 +37,7 @@ class PairClasses:
         return (WITH_QUERY, WITHOUT_QUERY) if self.block > self.p else (WITH_QUERY,)
 
     def start(self, rng: np.random.Generator) -> Hyper:
-        """Draw over-dispersed hyperparameters."""
+        """Draw over-dispersed hyperparameters for the start of a chain."""
         return self.named({of: self.prior.start_hyper(rng, self.variables) for of in self.classes})
 
     def start_propensities(self, rng: np.random.Generator) -> Array:

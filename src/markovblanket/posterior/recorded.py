@@ -31,7 +31,7 @@ def whole(least: int = 0, most: int = LARGEST) -> Rule:
 
 
 def one_of(*words: str) -> Rule:
-    """One of several words."""
+    """One of several words, compared as they are."""
     return Rule(f"one of {', '.join(words)}", lambda value: isinstance(value, str) and value in words)
 
 

@@ -104,11 +104,8 @@ def draw(
         Which of these to draw: any choice that does not depend on the columns leaves the distribution invariant.
     """
     n = len(rest.inverse)
-    x, Mx, b = (
-        np.empty(n),
-        np.empty(n),
-        np.empty(n),
-    )  # not rows of one array: the compiler could not tell them apart
+    # Not rows of one array, which the compiler could not tell apart.
+    x, Mx, b = np.empty(n), np.empty(n), np.empty(n)
     for k in range(len(chosen)):
         m = chosen[k]
         j = moving.places[m]
